@@ -1,0 +1,265 @@
+//! Building a lab: which NFs, with which policies, in which world.
+
+use super::client::LabClient;
+use super::{Lab, PATIENCE};
+use crate::process::Process;
+use crate::registry::{self, LOCAL_UDR, Started, Wiring};
+use crate::simulation::Weather;
+use crate::subscribers;
+use api::common::{PlmnId, Supi};
+use api::nudm_sdm::SessionManagementSubscriptionData;
+use sbi::env::{Entropy, Env};
+use sbi::event::Event;
+use sbi::net::Listen;
+use sbi::party::{NfType, Party};
+use sbi::policy::Policy;
+use sbi::server::Workers;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::Notify;
+use udr::Repository;
+
+/// How many workers a lab has unless told otherwise; under simulation, how many shards each NF has.
+pub const DEFAULT_WORKERS: usize = 2;
+
+/// A lab to be.
+#[derive(Clone)]
+pub struct Builder {
+    nfs: Vec<Planned>,
+    workers: usize,
+    subscribers: Vec<(Supi, Vec<SessionManagementSubscriptionData>)>,
+    plmn: PlmnId,
+}
+
+#[derive(Clone)]
+struct Planned {
+    name: String,
+    nf_type: NfType,
+    policy: Policy,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        let nf = |nf_type: NfType| Planned {
+            name: nf_type.as_str().to_lowercase(),
+            nf_type,
+            policy: Policy::default(),
+        };
+        Builder {
+            nfs: [NfType::Udr, NfType::Udm, NfType::Smf, NfType::Amf].map(nf).into(),
+            workers: DEFAULT_WORKERS,
+            subscribers: Vec::new(),
+            plmn: PlmnId::new("001", "01").expect("the test PLMN"),
+        }
+    }
+}
+
+impl Builder {
+    /// Changes the policy of one NF.
+    ///
+    /// # Panics
+    ///
+    /// If the lab has no NF of this name.
+    #[must_use]
+    pub fn policy(mut self, nf: &str, change: impl FnOnce(&mut Policy)) -> Self {
+        let planned = self.nfs.iter_mut().find(|n| n.name == nf);
+        change(&mut planned.unwrap_or_else(|| panic!("the lab has no NF {nf}")).policy);
+        self
+    }
+
+    /// Changes the policy of all NFs.
+    #[must_use]
+    pub fn policies(mut self, change: impl Fn(&mut Policy)) -> Self {
+        self.nfs.iter_mut().for_each(|nf| change(&mut nf.policy));
+        self
+    }
+
+    /// One SMF more.
+    #[must_use]
+    pub fn with_smf(mut self, name: &str) -> Self {
+        self.nfs.push(Planned { name: name.into(), nf_type: NfType::Smf, policy: Policy::default() });
+        self
+    }
+
+    /// The UDM keeps its data in its own process.
+    #[must_use]
+    pub fn without_udr(mut self) -> Self {
+        self.nfs.retain(|nf| nf.nf_type != NfType::Udr);
+        self
+    }
+
+    /// A subscriber more, or with another profile.
+    #[must_use]
+    pub fn subscriber(mut self, supi: Supi, sm_data: Vec<SessionManagementSubscriptionData>) -> Self {
+        self.subscribers.push((supi, sm_data));
+        self
+    }
+
+    /// So many workers, or shards under simulation.
+    #[must_use]
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers = count;
+        self
+    }
+
+    fn repository(&self) -> Arc<Repository> {
+        let repository = Repository::default();
+        subscribers::provision_defaults(&repository);
+        for (supi, sm_data) in &self.subscribers {
+            repository.provision(supi.clone(), sm_data.clone());
+        }
+        Arc::new(repository)
+    }
+
+    /// Who produces for whom: the first NF of each type.
+    fn wiring(&self, roots: &BTreeMap<String, String>) -> Wiring {
+        let mut peers = BTreeMap::new();
+        for nf in &self.nfs {
+            peers.entry(nf.nf_type).or_insert_with(|| roots[&nf.name].clone());
+        }
+        Wiring { peers, repository: self.repository(), plmn: self.plmn.clone() }
+    }
+
+    /// Starts the lab on free ports of the loopback. Needs a running actix system.
+    ///
+    /// # Panics
+    ///
+    /// If no port is free.
+    pub async fn start(self) -> Lab {
+        let env = Env::system();
+        let workers = Workers::threads(self.workers);
+        let (mut listeners, mut roots) = (Vec::new(), BTreeMap::new());
+        for nf in &self.nfs {
+            let listener = env.net.listen("127.0.0.1:0").await.expect("a free port of the loopback");
+            let root = format!("http://{}", listener.local_addr().expect("a bound listener"));
+            roots.insert(nf.name.clone(), root);
+            listeners.push(listener);
+        }
+        let wiring = self.wiring(&roots);
+        let mut started = Vec::new();
+        for (nf, listener) in self.nfs.iter().zip(listeners) {
+            started.push(nf.start(&env, &roots[&nf.name], &wiring, listener, &workers).await);
+        }
+        assemble(env, started, &wiring, Some(workers))
+    }
+
+    /// Plays `scenario` on the lab under simulation, from beginning to end.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario does, or does not end.
+    pub fn simulate<S>(self, weather: Weather, scenario: impl FnOnce(Rc<Lab>) -> S + 'static) -> Simulated
+    where
+        S: Future<Output = ()> + 'static,
+    {
+        let mut sim = weather.build();
+        let env = weather.env();
+        let roots = self.nfs.iter().map(|nf| (nf.name.clone(), format!("http://{}", nf.name))).collect();
+        let wiring = self.wiring(&roots);
+        let stage = Rc::new(Stage::default());
+        for nf in &self.nfs {
+            let (nf, env, stage) = (nf.clone(), env.clone(), stage.clone());
+            let (wiring, root, shards) = (wiring.clone(), roots[&nf.name].clone(), self.workers);
+            let env = Env { entropy: Entropy::from_seed(weather.seed ^ hash(&nf.name)), ..env };
+            sim.host(nf.name.clone(), move || {
+                let (nf, env, stage, wiring, root) =
+                    (nf.clone(), env.clone(), stage.clone(), wiring.clone(), root.clone());
+                async move {
+                    let listener = env.net.listen("0.0.0.0:80").await?;
+                    let started = nf.start(&env, &root, &wiring, listener, &Workers::Here(shards)).await;
+                    stage.enter(started);
+                    std::future::pending::<turmoil::Result>().await
+                }
+            });
+        }
+        let (events, expected) = (env.events.clone(), self.nfs.len());
+        sim.client("scenario", async move {
+            let started = stage.all(expected).await;
+            scenario(Rc::new(assemble(env, started, &wiring, None))).await;
+            Ok(())
+        });
+        if let Err(error) = sim.run() {
+            panic!("seed {}: {error}", weather.seed);
+        }
+        Simulated { events: events.after(0, usize::MAX) }
+    }
+}
+
+impl Planned {
+    async fn start(
+        &self,
+        env: &Env,
+        root: &str,
+        wiring: &Wiring,
+        listener: Box<dyn Listen>,
+        workers: &Workers,
+    ) -> Started {
+        env.directory.add(root, &self.name);
+        let party = Party {
+            name: self.name.as_str().into(),
+            nf_type: self.nf_type,
+            instance_id: env.entropy.uuid(),
+            api_root: root.into(),
+            env: env.for_nf(),
+            policy: self.policy,
+        };
+        registry::start(party, wiring, listener, workers).await
+    }
+}
+
+fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Workers>) -> Lab {
+    env.directory.add(LOCAL_UDR, "udr");
+    let local_udr = wiring.has_local_udr().then(|| (LOCAL_UDR.to_owned(), wiring.repository.clone()));
+    let nfs = started.iter().map(|s| s.handle.clone()).collect();
+    let amf = started.iter().find_map(|s| s.amf.clone()).expect("every lab has an AMF");
+    let client = LabClient::new(env.for_nf());
+    Lab { process: Process { env, nfs, local_udr }, amf, client, started, workers }
+}
+
+/// Where the simulated hosts hand over what they started.
+#[derive(Default)]
+struct Stage {
+    started: RefCell<Vec<Started>>,
+    entered: Notify,
+}
+
+impl Stage {
+    fn enter(&self, started: Started) {
+        self.started.borrow_mut().push(started);
+        self.entered.notify_waiters();
+    }
+
+    async fn all(&self, expected: usize) -> Vec<Started> {
+        let complete = async {
+            loop {
+                let entered = self.entered.notified();
+                if self.started.borrow().len() == expected {
+                    return;
+                }
+                entered.await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, complete).await.expect("every NF starts");
+        self.started.take()
+    }
+}
+
+/// A scenario that was played under simulation.
+pub struct Simulated {
+    /// Everything that happened.
+    pub events: Vec<Event>,
+}
+
+impl Simulated {
+    /// The events as JSON lines: the same seed gives the same bytes.
+    pub fn log(&self) -> String {
+        let line = |event: &Event| serde_json::to_string(event).unwrap_or_default() + "\n";
+        self.events.iter().map(line).collect()
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,116 @@
+//! The NFs of one process, as its operator sees them.
+
+use actix::{Addr, Recipient};
+use sbi::env::Env;
+use sbi::party::Party;
+use sbi::release::Resource;
+use sbi::server::{Created, Held, Holdings, Keeper, Open, ReleaseAll};
+use std::sync::Arc;
+use udr::Repository;
+
+/// One NF: who it is, and whom to ask what it holds and owes.
+#[derive(Clone)]
+pub struct NfHandle {
+    /// Who it is.
+    pub party: Party,
+    /// Its shards.
+    pub holdings: Vec<Recipient<Holdings>>,
+    /// Their ledgers.
+    pub keepers: Vec<Addr<Keeper>>,
+}
+
+impl NfHandle {
+    /// What it holds for others, sorted.
+    pub async fn held(&self) -> Vec<Held> {
+        let mut held = Vec::new();
+        for shard in &self.holdings {
+            held.extend(shard.send(Holdings).await.map(|h| h.held).unwrap_or_default());
+        }
+        held.sort();
+        held
+    }
+
+    /// What it created upstream.
+    pub async fn resources(&self) -> Vec<Resource> {
+        let mut resources = Vec::new();
+        for keeper in &self.keepers {
+            resources.extend(keeper.send(Created).await.unwrap_or_default());
+        }
+        resources
+    }
+
+    /// Whether no procedure runs and nothing is open in its ledgers.
+    pub async fn is_idle(&self) -> bool {
+        for shard in &self.holdings {
+            if shard.send(Holdings).await.is_ok_and(|h| h.running > 0) {
+                return false;
+            }
+        }
+        self.open().await == 0
+    }
+
+    /// How many of its resources are neither settled nor committed.
+    pub async fn open(&self) -> usize {
+        let mut open = 0;
+        for keeper in &self.keepers {
+            open += keeper.send(Open).await.unwrap_or_default();
+        }
+        open
+    }
+
+    /// Releases what it still owns.
+    pub async fn release_all(&self) {
+        for keeper in &self.keepers {
+            let _ = keeper.send(ReleaseAll).await;
+        }
+    }
+}
+
+/// The NFs of one process.
+#[derive(Clone)]
+pub struct Process {
+    /// Their world.
+    pub env: Env,
+    /// They.
+    pub nfs: Vec<NfHandle>,
+    /// The store of a UDM without a UDR, and the apiRoot it stands for.
+    pub local_udr: Option<(String, Arc<Repository>)>,
+}
+
+impl Process {
+    /// The NF of this name.
+    pub fn nf(&self, name: &str) -> Option<&NfHandle> {
+        self.nfs.iter().find(|nf| &*nf.party.name == name)
+    }
+
+    /// What each NF holds for others, or only the NF `name`.
+    pub async fn held(&self, name: Option<&str>) -> Vec<(String, Held)> {
+        let mut all = Vec::new();
+        for nf in self.nfs.iter().filter(|nf| name.is_none_or(|name| &*nf.party.name == name)) {
+            all.extend(nf.held().await.into_iter().map(|held| (nf.party.name.to_string(), held)));
+        }
+        if let (Some((root, repository)), None) = (&self.local_udr, name) {
+            all.extend(repository.held(root).into_iter().map(|held| ("udr".to_owned(), held)));
+        }
+        all
+    }
+
+    /// What all of them created upstream.
+    pub async fn resources(&self) -> Vec<Resource> {
+        let mut all = Vec::new();
+        for nf in &self.nfs {
+            all.extend(nf.resources().await);
+        }
+        all
+    }
+
+    /// Whether nothing runs and nothing is open.
+    pub async fn is_idle(&self) -> bool {
+        for nf in &self.nfs {
+            if !nf.is_idle().await {
+                return false;
+            }
+        }
+        true
+    }
+}

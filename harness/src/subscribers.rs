@@ -1,0 +1,47 @@
+//! The subscribers that a lab knows.
+
+use api::common::{Dnn, Snssai, Supi};
+use api::nudm_sdm::{SessionManagementSubscriptionData, default_sm_data};
+use udr::Repository;
+
+/// How many subscribers a default lab has, counted from [`FIRST_SUPI`].
+pub const DEFAULT_COUNT: u64 = 100;
+
+/// The first subscriber of a default lab.
+pub const FIRST_SUPI: &str = "imsi-001010000000001";
+
+/// The test subscriber of a widely used core, in its own PLMN 999/70.
+pub const FOREIGN_SUPI: &str = "imsi-999700000021309";
+
+/// The data network of a default subscriber.
+pub const DEFAULT_DNN: &str = "internet";
+
+/// Subscriber number `n` of a default lab, from 0.
+///
+/// # Panics
+///
+/// If `n` leaves the block of 15-digit IMSIs.
+pub fn supi(n: u64) -> Supi {
+    let first: Supi = FIRST_SUPI.parse().expect("a SUPI");
+    first.nth(n).expect("within the block")
+}
+
+/// The default data network.
+///
+/// # Panics
+///
+/// Never: the name is a constant.
+pub fn dnn(name: &str) -> Dnn {
+    name.parse().expect("a DNN")
+}
+
+/// What a default subscriber may use: slice 1 without sd, and `internet`.
+pub fn default_profile() -> Vec<SessionManagementSubscriptionData> {
+    default_sm_data([(Snssai::sst(1), vec![dnn(DEFAULT_DNN)])])
+}
+
+/// Provisions the default subscribers.
+pub fn provision_defaults(repository: &Repository) {
+    (0..DEFAULT_COUNT).for_each(|n| repository.provision(supi(n), default_profile()));
+    repository.provision(FOREIGN_SUPI.parse().expect("a SUPI"), default_profile());
+}

@@ -1,0 +1,123 @@
+//! The verdict: what creators say they made, compared with what producers say they hold.
+
+use crate::process::Process;
+use sbi::release::{Resource, State};
+use sbi::server::Held;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What became of every resource, each counted once by its last state: `created = committed + released + hanging`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// All resources.
+    pub created: usize,
+    /// They have an owner.
+    pub committed: usize,
+    /// They are gone.
+    pub released: usize,
+    /// They may be left: reported so, still open, or held by a producer although no ledger owns them.
+    pub hanging: usize,
+    /// Which.
+    pub left: Vec<String>,
+    /// Committed, but their producer does not hold them.
+    pub missing: Vec<String>,
+}
+
+impl std::fmt::Display for Verdict {
+    /// The last line of every report.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Verdict { created, committed, released, hanging, .. } = self;
+        write!(f, "created {created}, committed {committed}, released {released}, hanging {hanging}")
+    }
+}
+
+impl Verdict {
+    /// Asks every NF of the process.
+    pub async fn of(process: &Process) -> Verdict {
+        let held: Vec<Held> = process.held(None).await.into_iter().map(|(_, held)| held).collect();
+        Verdict::judge(&process.resources().await, &held)
+    }
+
+    /// Compares what creators made with what producers hold.
+    pub fn judge(resources: &[Resource], held: &[Held]) -> Verdict {
+        let in_state = |state: State| resources.iter().filter(move |r| r.state == state.as_str());
+        let owned: BTreeSet<&str> = in_state(State::Owned).map(|r| r.uri.as_str()).collect();
+        let held_uris: BTreeSet<&str> = held.iter().map(|h| h.uri.as_str()).collect();
+        let reported =
+            in_state(State::Hanging).map(|r| format!("{} {} (reported by {})", r.kind, r.uri, r.by));
+        let open = [State::Intended, State::InFlight, State::Held, State::Releasing];
+        let open = open.into_iter().flat_map(in_state);
+        let open: Vec<_> =
+            open.map(|r| format!("{} {} (still {} at {})", r.kind, r.uri, r.state, r.by)).collect();
+        let orphans = held.iter().filter(|h| !owned.contains(h.uri.as_str()));
+        let orphans = orphans.filter(|h| !is_listed(resources, &h.uri));
+        let orphans = orphans.map(|h| format!("{} {} (in no ledger)", h.kind, h.uri));
+        let left: Vec<_> = reported.chain(open).chain(orphans).collect();
+        let missing = in_state(State::Owned).filter(|r| !held_uris.contains(r.uri.as_str()));
+        let (committed, released) = (in_state(State::Owned).count(), in_state(State::Released).count());
+        Verdict {
+            created: committed + released + left.len(),
+            committed,
+            released,
+            hanging: left.len(),
+            missing: missing.map(|r| format!("{} {} (committed by {})", r.kind, r.uri, r.by)).collect(),
+            left,
+        }
+    }
+
+    /// Whether nothing is left and nothing is missing.
+    pub fn is_clean(&self) -> bool {
+        self.hanging == 0 && self.missing.is_empty()
+    }
+}
+
+/// Whether a ledger knows of the resource as open or hanging: then it is counted there.
+fn is_listed(resources: &[Resource], uri: &str) -> bool {
+    let settled = [State::Released.as_str(), State::Void.as_str()];
+    resources.iter().any(|r| r.uri == uri && !settled.contains(&r.state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sbi::event::RequestId;
+
+    fn resource(uri: &str, state: State) -> Resource {
+        Resource {
+            id: String::new(),
+            kind: "sm-context",
+            by: "amf".into(),
+            at: "smf".into(),
+            uri: uri.into(),
+            request: RequestId(1),
+            state: state.as_str(),
+            history: Vec::new(),
+        }
+    }
+
+    fn held(uri: &str) -> Held {
+        Held { kind: "sm-context", uri: uri.into(), request: None }
+    }
+
+    #[test]
+    fn what_is_held_and_not_owned_hangs() {
+        let resources =
+            [resource("a", State::Owned), resource("b", State::Released), resource("c", State::Void)];
+        let verdict = Verdict::judge(&resources, &[held("a"), held("b")]);
+        assert_eq!(verdict.to_string(), "created 3, committed 1, released 1, hanging 1");
+        assert!(!verdict.is_clean());
+    }
+
+    #[test]
+    fn what_is_owned_and_not_held_is_missing() {
+        let verdict = Verdict::judge(&[resource("a", State::Owned)], &[]);
+        assert_eq!((verdict.hanging, verdict.missing.len(), verdict.is_clean()), (0, 1, false));
+    }
+
+    #[test]
+    fn what_is_open_or_reported_hangs_once() {
+        let resources = [resource("a", State::Releasing), resource("b", State::Hanging)];
+        let verdict = Verdict::judge(&resources, &[held("a"), held("b")]);
+        assert_eq!((verdict.created, verdict.hanging), (2, 2));
+    }
+}

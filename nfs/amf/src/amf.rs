@@ -1,0 +1,68 @@
+//! The AMF's actor and its app.
+
+use crate::session::{PduSession, SessionKey};
+use crate::status_notification;
+use actix::{Actor, Context, Handler, MessageResult};
+use actix_web::web;
+use api::common::PlmnId;
+use sbi::party::NfType;
+use sbi::server::{Handover, Holding, Holdings, Nf, Shard};
+use sbi::turns::Turns;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What an AMF needs.
+#[derive(Clone)]
+pub struct Config {
+    /// Scheme and authority of the SMF.
+    pub smf: String,
+    /// The AMF's network.
+    pub plmn: PlmnId,
+}
+
+/// The AMF on one worker.
+pub struct Amf(pub(crate) Rc<Core>);
+
+/// What the AMF's procedures work on. It outlives each of them.
+pub(crate) struct Core {
+    pub(crate) shard: Shard,
+    pub(crate) config: Config,
+    pub(crate) sessions: RefCell<BTreeMap<SessionKey, PduSession>>,
+    pub(crate) turns: Turns<SessionKey>,
+}
+
+impl Actor for Amf {
+    type Context = Context<Self>;
+}
+
+impl Nf for Amf {
+    type Config = Config;
+
+    const TYPE: NfType = NfType::Amf;
+
+    const APIS: &'static [&'static str] = &["/namf-callback/v1"];
+
+    fn new(shard: Shard, config: Config, _: &mut Context<Self>) -> Self {
+        Amf(Rc::new(Core { shard, config, sessions: RefCell::default(), turns: Turns::default() }))
+    }
+
+    fn routes(app: &mut web::ServiceConfig) {
+        status_notification::routes(app);
+    }
+}
+
+impl Handler<Handover> for Amf {
+    type Result = ();
+
+    /// An AMF creates nothing for its clients.
+    fn handle(&mut self, _: Handover, _: &mut Context<Self>) {}
+}
+
+impl Handler<Holdings> for Amf {
+    type Result = MessageResult<Holdings>;
+
+    fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(Holding { held: Vec::new(), running: self.0.turns.busy() })
+    }
+}

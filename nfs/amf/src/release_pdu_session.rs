@@ -1,0 +1,47 @@
+//! Releasing a PDU session on the AMF's initiative: TS 23.502 §4.3.4.2 (Rel-17).
+
+use crate::amf::{Amf, Core};
+use crate::session::SessionKey;
+use actix::{Context, Handler, Message, ResponseFuture};
+use api::common::{PduSessionId, Supi};
+use sbi::party::Served;
+use std::rc::Rc;
+
+/// Release a PDU session.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Released")]
+pub struct ReleasePduSession {
+    /// The subscriber.
+    pub supi: Supi,
+    /// Which of its sessions.
+    pub pdu_session_id: PduSessionId,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// Its release was sent, and answered or is being tried again.
+    Asked,
+    /// No such session is established.
+    Unknown,
+}
+
+impl Handler<ReleasePduSession> for Amf {
+    type Result = ResponseFuture<Released>;
+
+    fn handle(&mut self, message: ReleasePduSession, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(release(self.0.clone(), message))
+    }
+}
+
+async fn release(core: Rc<Core>, message: ReleasePduSession) -> Released {
+    let key = SessionKey { supi: message.supi, pdu_session_id: message.pdu_session_id };
+    let served = Served::own(&core.shard.party);
+    let Ok(_turn) = core.shard.turn(&core.turns, key.clone(), &served).await else {
+        return Released::Unknown;
+    };
+    let session = core.sessions.borrow_mut().remove(&key);
+    let Some(session) = session else { return Released::Unknown };
+    core.shard.ledger.disown(&session.owner).await;
+    Released::Asked
+}

@@ -1,0 +1,16 @@
+//! The PDU sessions that an AMF knows of.
+
+use api::common::{PduSessionId, Supi};
+
+/// Which PDU session.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionKey {
+    pub(crate) supi: Supi,
+    pub(crate) pdu_session_id: PduSessionId,
+}
+
+/// An established PDU session.
+pub(crate) struct PduSession {
+    /// Names its SM context in the ledger.
+    pub(crate) owner: String,
+}

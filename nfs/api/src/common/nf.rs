@@ -1,0 +1,78 @@
+//! Which NF instance, and how bodies point elsewhere.
+
+use super::Malformed;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use std::{fmt, str::FromStr};
+use uuid::Uuid;
+
+/// A URI as it was given, TS 29.571 §5.2.2 (Rel-17). Whoever calls it parses it.
+pub type Uri = String;
+
+/// The identity of an NF instance, TS 29.571 §5.3.2 (Rel-17): a UUID with hyphens.
+///
+/// Read in any case, compared and printed in lower case (RFC 9562 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NfInstanceId(pub Uuid);
+
+impl FromStr for NfInstanceId {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        /// Of the forms that `Uuid` reads only the standard's has this length.
+        const HYPHENATED: usize = 36;
+        let uuid = Uuid::try_parse(text).ok().filter(|_| text.len() == HYPHENATED);
+        uuid.map(NfInstanceId).ok_or_else(|| Malformed::new("a UUID with hyphens", text))
+    }
+}
+
+impl fmt::Display for NfInstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+impl Serialize for NfInstanceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for NfInstanceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// Names the binary part of a multipart message, TS 29.571 §5.4.4 (Rel-17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object with `contentId`")]
+pub struct RefToBinaryData {
+    /// The `Content-Id` of the part.
+    pub content_id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_id_is_read_in_any_case_and_printed_in_lower() {
+        let id: NfInstanceId = "A1111111-1111-4111-8111-11111111111F".parse().expect("a UUID");
+        assert_eq!(id.to_string(), "a1111111-1111-4111-8111-11111111111f");
+        assert_eq!(id.to_string().parse(), Ok(id));
+    }
+
+    #[test]
+    fn only_the_form_with_hyphens_is_an_instance_id() {
+        for wrong in [
+            "",
+            "smf1",
+            "11111111111141118111111111111111",
+            "{11111111-1111-4111-8111-111111111111}",
+            "urn:uuid:11111111-1111-4111-8111-111111111111",
+            "11111111-1111-4111-8111-11111111111g",
+        ] {
+            assert!(wrong.parse::<NfInstanceId>().is_err(), "{wrong}");
+        }
+    }
+}

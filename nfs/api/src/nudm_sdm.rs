@@ -1,0 +1,63 @@
+//! `Nudm_SubscriberDataManagement`: what a subscriber may do, TS 29.503 §6.1 (Rel-17).
+//!
+//! ```text
+//! GET      /nudm-sdm/v2/{supi}/sm-data?single-nssai={json}&dnn=..&plmn-id={json}
+//! POST     /nudm-sdm/v2/{ueId}/sdm-subscriptions
+//! DELETE   /nudm-sdm/v2/{ueId}/sdm-subscriptions/{subscriptionId}
+//! ```
+//!
+//! Not done: the other data sets, PATCH, and looking up shared data.
+
+mod dnn;
+mod sm_data;
+mod subscription;
+
+pub use dnn::{DnnConfiguration, PduSessionTypes, SscModes};
+pub use sm_data::{ExtendedSmSubsData, SessionManagementSubscriptionData, SmData, default_sm_data, filter};
+pub use subscription::SdmSubscription;
+
+use crate::common::{Dnn, PlmnId, Snssai, Supi};
+use crate::percent::encoded;
+use crate::query::{json_param, text_param};
+
+/// The session management data of `supi`.
+pub fn sm_data(supi: &Supi) -> String {
+    format!("/nudm-sdm/v2/{}/sm-data", encoded(supi.as_str()))
+}
+
+/// The same with a query: only what concerns this slice, data network and serving network.
+pub fn sm_data_of(supi: &Supi, single_nssai: &Snssai, dnn: &Dnn, plmn_id: &PlmnId) -> String {
+    let slice = json_param("single-nssai", single_nssai);
+    let network = json_param("plmn-id", plmn_id);
+    format!("{}?{slice}&{}&{network}", sm_data(supi), text_param("dnn", dnn.as_str()))
+}
+
+/// The subscriptions to changes of the data of `supi`.
+pub fn sdm_subscriptions(supi: &Supi) -> String {
+    format!("/nudm-sdm/v2/{}/sdm-subscriptions", encoded(supi.as_str()))
+}
+
+/// The subscription `id` to changes of the data of `supi`.
+pub fn sdm_subscription(supi: &Supi, id: &str) -> String {
+    format!("{}/{}", sdm_subscriptions(supi), encoded(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paths_are_those_of_the_standard() {
+        let supi: Supi = "imsi-001010000000001".parse().expect("SUPI");
+        let (dnn, plmn) = ("internet".parse().expect("DNN"), PlmnId::new("001", "01").expect("a network"));
+        assert_eq!(
+            sm_data_of(&supi, &Snssai::sst(1), &dnn, &plmn),
+            "/nudm-sdm/v2/imsi-001010000000001/sm-data?single-nssai=%7B%22sst%22%3A1%7D&dnn=internet\
+             &plmn-id=%7B%22mcc%22%3A%22001%22%2C%22mnc%22%3A%2201%22%7D"
+        );
+        assert_eq!(
+            sdm_subscription(&supi, "a/1"),
+            "/nudm-sdm/v2/imsi-001010000000001/sdm-subscriptions/a%2F1"
+        );
+    }
+}

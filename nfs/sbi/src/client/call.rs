@@ -1,0 +1,194 @@
+//! A request to send, and the answer to it.
+
+use crate::header::{Pair, SenderTimestamp};
+use crate::problem::{Cause, ProblemDetails};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+/// The largest answer body that is kept; what is longer counts as unusable.
+pub const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// A request to an upstream.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The method.
+    pub method: Method,
+    /// The absolute URI, exactly as it shall go out.
+    pub uri: String,
+    /// Headers beside those that the client writes itself.
+    pub headers: HeaderMap,
+    /// The body's media type.
+    pub content_type: Option<String>,
+    /// The body.
+    pub body: Bytes,
+    /// How the timing headers are written; anything but the default is wrong on purpose.
+    pub timing: TimingMode,
+}
+
+/// How a call writes its pair of timing headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimingMode {
+    /// As they should be.
+    #[default]
+    True,
+    /// The stamp is off by so many milliseconds.
+    Skewed(i64),
+    /// Not at all.
+    Omitted,
+}
+
+impl TimingMode {
+    pub(crate) fn apply(self, pair: Pair, headers: &mut HeaderMap) {
+        match self {
+            TimingMode::True => pair.write(headers),
+            TimingMode::Skewed(by_ms) => {
+                let stamp = SenderTimestamp::from_unix_ms(pair.stamp.unix_ms().saturating_add(by_ms));
+                Pair::new(stamp, pair.max).write(headers);
+            }
+            TimingMode::Omitted => {}
+        }
+    }
+}
+
+impl Call {
+    /// A request without a body.
+    pub fn new(method: Method, uri: impl Into<String>) -> Self {
+        Call {
+            method,
+            uri: uri.into(),
+            headers: HeaderMap::new(),
+            content_type: None,
+            body: Bytes::new(),
+            timing: TimingMode::default(),
+        }
+    }
+
+    /// A GET.
+    pub fn get(uri: impl Into<String>) -> Self {
+        Call::new(Method::GET, uri)
+    }
+
+    /// The same, with a body.
+    #[must_use]
+    pub fn with_body(mut self, content_type: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        self.content_type = Some(content_type.into());
+        self.body = body.into();
+        self
+    }
+
+    /// The same, with a JSON body.
+    #[must_use]
+    pub fn with_json(self, body: &impl serde::Serialize) -> Self {
+        self.with_body("application/json", serde_json::to_vec(body).unwrap_or_default())
+    }
+
+    /// `host[:port]` of the URI.
+    pub fn authority(&self) -> &str {
+        split(&self.uri).1
+    }
+
+    /// Path and query of the URI.
+    pub fn path(&self) -> &str {
+        split(&self.uri).2
+    }
+}
+
+/// An upstream's answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body; empty if it was cut off or longer than [`MAX_ANSWER_BYTES`].
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// An answer without a body.
+    pub fn new(status: StatusCode) -> Self {
+        Answer { status, headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
+    /// The `Location`, exactly as given.
+    pub fn location(&self) -> Option<&str> {
+        self.headers.get(header::LOCATION).and_then(|v| v.to_str().ok())
+    }
+
+    /// The body as JSON; `None` if it is something else.
+    pub fn json<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    /// The problem that an error answer tells of, also where 29.502 wraps it as `{"error": {...}}`; an empty one with
+    /// the status if the body is something else.
+    pub fn problem(&self) -> ProblemDetails {
+        let body: serde_json::Value = self.json().unwrap_or_default();
+        let inner = body.get("error").filter(|e| e.is_object()).unwrap_or(&body).clone();
+        let problem: ProblemDetails = serde_json::from_value(inner).unwrap_or_default();
+        ProblemDetails { status: Some(self.status.as_u16()), ..problem }
+    }
+
+    /// Whether this is 504 `TIMED_OUT_REQUEST`.
+    pub fn is_timed_out(&self) -> bool {
+        self.status == StatusCode::GATEWAY_TIMEOUT && self.problem().is(Cause::TimedOutRequest)
+    }
+}
+
+/// Scheme, authority, and path with query.
+fn split(uri: &str) -> (&str, &str, &str) {
+    let (scheme, rest) = uri.split_once("://").unwrap_or(("http", uri));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    (scheme, &rest[..end], &rest[end..])
+}
+
+/// The URI that `location` means in an answer to `target`: as given if absolute, else relative to the target.
+///
+/// RFC 9110 §10.2.2. The bytes of the location are kept: it may hold percent-encodings that matter to its owner.
+pub fn resolve(target: &str, location: &str) -> String {
+    let (scheme, authority, path) = split(target);
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    match location {
+        l if l.contains("://") => l.to_owned(),
+        l if l.starts_with("//") => format!("{scheme}:{l}"),
+        l if l.starts_with('/') => format!("{scheme}://{authority}{l}"),
+        l => {
+            let folder = path.rfind('/').map_or("", |end| &path[..end]);
+            format!("{scheme}://{authority}{folder}/{}", l.trim_start_matches("./"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_taken_exactly_as_given() {
+        let target = "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/sdm-subscriptions?x=1";
+        for (location, expected) in [
+            ("http://other/p%2Fq", "http://other/p%2Fq"),
+            ("/nudm-sdm/v2/1", "http://udm:7712/nudm-sdm/v2/1"),
+            ("sdm-subscriptions/7", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/sdm-subscriptions/7"),
+            ("//elsewhere/x", "http://elsewhere/x"),
+        ] {
+            assert_eq!(resolve(target, location), expected);
+        }
+    }
+
+    #[test]
+    fn authority_and_path_are_cut_without_loss() {
+        let call = Call::get("http://[::1]:7003/a/b?c=%2F");
+        assert_eq!((call.authority(), call.path()), ("[::1]:7003", "/a/b?c=%2F"));
+    }
+
+    #[test]
+    fn a_wrapped_problem_is_found() {
+        let mut answer = Answer::new(StatusCode::GATEWAY_TIMEOUT);
+        answer.body = Bytes::from_static(br#"{"error":{"status":504,"cause":"TIMED_OUT_REQUEST"}}"#);
+        assert!(answer.is_timed_out());
+        answer.body = Bytes::from_static(b"<html>");
+        assert_eq!(answer.problem().status, Some(504));
+    }
+}

@@ -1,0 +1,272 @@
+//! Calls upstream, bounded by the deadline of the request that is being served.
+//!
+//! A call waits at most until its [`Budget`] ends; it says so upstream with a fresh pair of timing headers. The
+//! client keeps its own connections per peer ([`peer`]), one of them for releases only.
+
+mod budget;
+mod call;
+mod peer;
+mod settling;
+
+pub use budget::{Bound, Budget};
+pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, resolve};
+pub use peer::{Lane, MAX_CONNECTIONS_PER_PEER, NoAnswer};
+pub use settling::MAX_SETTLING;
+
+use crate::clock::Instant;
+use crate::env::Env;
+use crate::event::{Facts, Kind};
+use crate::fault::{Effect, On};
+use crate::header;
+use crate::party::{Party, Served};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use peer::Peer;
+use settling::Settling;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// How many peers a client remembers. Their addresses come from outside; beyond this, idle ones are forgotten.
+pub const MAX_PEERS: usize = 1_024;
+
+/// Answers calls without a network: a producer that lives in the same process.
+pub type InProcess = Rc<dyn Fn(&Call) -> Answer>;
+
+/// An NF's client on one worker.
+pub struct Client {
+    party: Party,
+    peers: RefCell<BTreeMap<String, Rc<Peer>>>,
+    in_process: RefCell<BTreeMap<String, InProcess>>,
+    settling: Settling,
+}
+
+/// Why an upstream call brought no success.
+#[derive(Debug)]
+pub enum Upstream {
+    /// The client of the served request has stopped waiting, or is about to.
+    TimedOut,
+    /// This NF's own timer ended first, or the upstream says so (504 `TIMED_OUT_REQUEST` to a budget of our own).
+    OwnTimer(Option<Answer>),
+    /// The upstream could not be reached, or ended the exchange without an answer.
+    NotReachable(String),
+    /// The upstream answered with an error.
+    Refused(Answer),
+    /// This NF may create nothing more for now; the text says why.
+    Congested(String),
+}
+
+impl Client {
+    /// A client of `party`, for the thread it is made on.
+    pub fn new(party: Party) -> Rc<Self> {
+        Rc::new(Client {
+            party,
+            peers: RefCell::default(),
+            in_process: RefCell::default(),
+            settling: Settling::default(),
+        })
+    }
+
+    /// The NF whose client this is.
+    pub fn party(&self) -> &Party {
+        &self.party
+    }
+
+    /// Lets `service` answer the calls to `authority`.
+    pub fn mount(&self, authority: impl Into<String>, service: InProcess) {
+        self.in_process.borrow_mut().insert(authority.into(), service);
+    }
+
+    /// Reads from upstream: when the wait ends, the call is cancelled.
+    pub async fn read(&self, served: &Served, call: Call) -> Result<Answer, Upstream> {
+        let budget = self.budget(served)?;
+        let facts = self.sent(served, &call, &budget);
+        let outcome =
+            tokio::time::timeout_at(budget.until(), self.exchange(served, call, Lane::Calls, &budget));
+        self.judge(served, &budget, facts, outcome.await.ok())
+    }
+
+    /// Sends a request that says nothing of its own about deadlines: what its headers say is the caller's business.
+    /// Bounded by this NF's own timer; dropping the future resets the stream.
+    pub async fn request_as_is(&self, served: &Served, call: Call) -> Result<Answer, NoAnswer> {
+        let budget = Budget::own(self.party.policy.max_rsp_time, self.now());
+        let call = Call { timing: TimingMode::Omitted, ..call };
+        let silence =
+            NoAnswer::Unknown { why: "no answer within this client's own timer".into(), ended: false };
+        let outcome =
+            tokio::time::timeout_at(budget.until(), self.exchange(served, call, Lane::Calls, &budget));
+        outcome.await.unwrap_or(Err(silence))
+    }
+
+    /// What is left for a call of the served request.
+    pub(crate) fn budget(&self, served: &Served) -> Result<Budget, Upstream> {
+        Budget::of(served, &self.party.policy, self.now()).ok_or(Upstream::TimedOut)
+    }
+
+    /// Emits `upstream.sent`; the facts serve for what follows.
+    pub(crate) fn sent(&self, served: &Served, call: &Call, budget: &Budget) -> Facts {
+        let facts = self.facts(served, call);
+        let left = budget.left_ms(self.now());
+        self.party.emit(Kind::UpstreamSent, Facts { budget_left_ms: Some(left), ..facts.clone() });
+        facts
+    }
+
+    /// The facts of a call, for events.
+    pub(crate) fn facts(&self, served: &Served, call: &Call) -> Facts {
+        Facts {
+            peer: Some(self.party.env.directory.name(call.authority())),
+            method: Some(call.method.to_string()),
+            uri: Some(call.uri.clone()),
+            ..served.facts(&self.party)
+        }
+    }
+
+    /// Turns what came of a call (nothing, if the wait ended) into its result, with the event that says so.
+    pub(crate) fn judge(
+        &self,
+        served: &Served,
+        budget: &Budget,
+        facts: Facts,
+        outcome: Option<Result<Answer, NoAnswer>>,
+    ) -> Result<Answer, Upstream> {
+        let facts = Facts { budget_left_ms: served.facts(&self.party).budget_left_ms, ..facts };
+        let in_time = self.now() < budget.until();
+        match outcome {
+            Some(Ok(answer)) if in_time => {
+                self.party.emit(Kind::UpstreamAnswered, facts.status(answer.status.as_u16()));
+                self.accept(answer, budget)
+            }
+            Some(Err(no_answer)) if in_time => {
+                self.party.emit(Kind::UpstreamFailed, facts.detail(no_answer.to_string()));
+                Err(Upstream::NotReachable(no_answer.to_string()))
+            }
+            _ => {
+                self.party.emit(Kind::UpstreamTimedOut, facts);
+                Err(budget.passed())
+            }
+        }
+    }
+
+    /// A 504 `TIMED_OUT_REQUEST` to a budget that was passed on is our own client's timeout (our choice).
+    fn accept(&self, answer: Answer, budget: &Budget) -> Result<Answer, Upstream> {
+        match answer.status.is_success() {
+            true => Ok(answer),
+            false if answer.is_timed_out() && budget.bound() == Bound::OwnTimer => {
+                Err(Upstream::OwnTimer(Some(answer)))
+            }
+            false if answer.is_timed_out() => Err(Upstream::TimedOut),
+            false => Err(Upstream::Refused(answer)),
+        }
+    }
+
+    /// Sends one request and receives its answer. Getting a connection ends with the budget; what follows is bounded
+    /// by the caller. Dropping the future resets the stream.
+    pub(crate) async fn exchange(
+        &self,
+        served: &Served,
+        call: Call,
+        lane: Lane,
+        budget: &Budget,
+    ) -> Result<Answer, NoAnswer> {
+        let ready = self.connect(&call, lane, budget.until()).await?;
+        ready.send(self.request(served, call, budget)?).await
+    }
+
+    /// A connection with room for `call`, or the in-process producer.
+    pub(crate) async fn connect(&self, call: &Call, lane: Lane, until: Instant) -> Result<Ready, NoAnswer> {
+        self.refused_on_purpose(call)?;
+        let in_process = self.in_process.borrow().get(call.authority()).cloned();
+        if let Some(service) = in_process {
+            return Ok(Ready::InProcess(service));
+        }
+        let peer = self.peer(call.authority())?;
+        let lease = peer.lease(&self.party.env, lane);
+        match tokio::time::timeout_at(until, lease).await {
+            Ok(lease) => Ok(Ready::Connected(lease?)),
+            Err(_) => Err(NoAnswer::NotSent("no connection came free in time".into())),
+        }
+    }
+
+    fn refused_on_purpose(&self, call: &Call) -> Result<(), NoAnswer> {
+        let fault = self.party.env.faults.take(&self.party.name, On::Send, call.method.as_str(), call.path());
+        match fault.map(|fault| fault.effect) {
+            Some(Effect::RefuseConnection) => {
+                Err(NoAnswer::NotSent("connection refused (by a fault rule)".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn peer(&self, authority: &str) -> Result<Rc<Peer>, NoAnswer> {
+        let mut peers = self.peers.borrow_mut();
+        if let Some(peer) = peers.get(authority) {
+            return Ok(peer.clone());
+        }
+        if peers.len() >= MAX_PEERS {
+            peers.retain(|_, peer| peer.busy());
+        }
+        let peer = Rc::new(Peer::new(authority)?);
+        peers.insert(authority.to_owned(), peer.clone());
+        Ok(peer)
+    }
+
+    /// The request as it goes out, its pair freshly made: when it leaves, and what is left of the budget by then.
+    pub(crate) fn request(
+        &self,
+        served: &Served,
+        call: Call,
+        budget: &Budget,
+    ) -> Result<http::Request<Call>, NoAnswer> {
+        let unusable = |what: &str| NoAnswer::NotSent(format!("{what} in a request to {}", call.uri));
+        let uri: http::Uri = call.uri.parse().map_err(|_| unusable("unusable URI"))?;
+        let mut request = http::Request::new(());
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.extend(call.headers.clone());
+        let signature =
+            HeaderValue::from_str(&self.party.signature()).map_err(|_| unusable("unusable name"))?;
+        headers.insert(USER_AGENT, signature);
+        headers
+            .entry(ACCEPT)
+            .or_insert(HeaderValue::from_static("application/json, application/problem+json"));
+        if let Some(content_type) = &call.content_type {
+            let value = HeaderValue::from_str(content_type).map_err(|_| unusable("unusable content type"))?;
+            headers.insert(CONTENT_TYPE, value);
+        }
+        let trace = HeaderValue::from_str(&served.trace.to_traceparent(served.request));
+        headers.insert(header::TRACEPARENT, trace.map_err(|_| unusable("unusable trace"))?);
+        if let Some(pair) = budget.pair(&self.party.env.clock) {
+            call.timing.apply(pair, headers);
+        }
+        Ok(request.map(|()| call))
+    }
+
+    /// The creates in flight.
+    pub(crate) fn settling(&self) -> &Settling {
+        &self.settling
+    }
+
+    fn now(&self) -> Instant {
+        self.party.env.clock.now()
+    }
+
+    /// The world of this client's NF.
+    pub fn env(&self) -> &Env {
+        &self.party.env
+    }
+}
+
+/// A way to send one request.
+pub(crate) enum Ready {
+    InProcess(InProcess),
+    Connected(peer::Lease),
+}
+
+impl Ready {
+    pub(crate) async fn send(self, request: http::Request<Call>) -> Result<Answer, NoAnswer> {
+        match self {
+            Ready::InProcess(service) => Ok(service(request.body())),
+            Ready::Connected(lease) => lease.send(request.map(|call| call.body)).await,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The connections to one peer.
+//!
+//! HTTP/2 with prior knowledge. Streams are counted, the next connection is opened when one is full (TS 29.500 §5.2.6
+//! (Rel-17)), idle ones are pinged, and one is kept for releases only, so that a release never queues behind what it
+//! cleans up.
+
+use super::call::{Answer, MAX_ANSWER_BYTES};
+use crate::env::Env;
+use crate::local::LocalExec;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::spawn_local;
+
+/// How many connections for calls are kept to one peer; the one for releases comes on top.
+pub const MAX_CONNECTIONS_PER_PEER: usize = 8;
+
+/// How many streams are used on one connection at most, even if the peer allows more.
+const MAX_STREAMS: usize = 100;
+
+const PING_INTERVAL: Duration = Duration::from_secs(10);
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Which connections a request may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Those for calls.
+    Calls,
+    /// The one for releases.
+    Releases,
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// It was certainly not processed: it never left, or the peer says so.
+    #[error("not sent: {0}")]
+    NotSent(String),
+    /// It was sent; whether it was processed is not known. `ended`: the peer ended the stream or the connection, so
+    /// it is not working on it any more (our assumption); otherwise we stopped listening.
+    #[error("no answer: {why}")]
+    Unknown {
+        /// What happened instead of an answer.
+        why: String,
+        /// Whether the peer ended the exchange.
+        ended: bool,
+    },
+}
+
+type Sender = SendRequest<Full<Bytes>>;
+
+struct Connection {
+    sender: Sender,
+    in_flight: Cell<usize>,
+    /// How many streams the peer allows, as far as it has said so.
+    allowed: Rc<Cell<usize>>,
+}
+
+impl Connection {
+    fn has_room(&self) -> bool {
+        self.in_flight.get() < self.allowed.get().min(MAX_STREAMS)
+    }
+}
+
+/// A peer and the connections to it.
+pub(super) struct Peer {
+    host: String,
+    port: u16,
+    calls: RefCell<Vec<Rc<Connection>>>,
+    releases: RefCell<Vec<Rc<Connection>>>,
+    dialling: [Mutex<()>; 2],
+    freed: Rc<Notify>,
+}
+
+impl Peer {
+    pub(super) fn new(authority: &str) -> Result<Self, NoAnswer> {
+        let bad = || NoAnswer::NotSent(format!("expected host[:port] in the URI, found {authority:?}"));
+        let parsed: http::uri::Authority = authority.parse().map_err(|_| bad())?;
+        Ok(Peer {
+            host: parsed.host().to_owned(),
+            port: parsed.port_u16().unwrap_or(80),
+            calls: RefCell::default(),
+            releases: RefCell::default(),
+            dialling: Default::default(),
+            freed: Rc::default(),
+        })
+    }
+
+    /// Whether a request to this peer is in flight.
+    pub(super) fn busy(&self) -> bool {
+        let (calls, releases) = (self.calls.borrow(), self.releases.borrow());
+        calls.iter().chain(releases.iter()).any(|c| c.in_flight.get() > 0)
+    }
+
+    /// A stream on a connection with room, opening the next one if there may be another. Waits otherwise.
+    pub(super) async fn lease(self: &Rc<Self>, env: &Env, lane: Lane) -> Result<Lease, NoAnswer> {
+        let (connections, most, dialling) = match lane {
+            Lane::Calls => (&self.calls, MAX_CONNECTIONS_PER_PEER, &self.dialling[0]),
+            Lane::Releases => (&self.releases, 1, &self.dialling[1]),
+        };
+        loop {
+            let freed = self.freed.notified();
+            if let Some(lease) = self.room(connections) {
+                return Ok(lease);
+            }
+            if connections.borrow().len() >= most {
+                freed.await;
+                continue;
+            }
+            let _one_at_a_time = dialling.lock().await;
+            if let Some(lease) = self.room(connections) {
+                return Ok(lease);
+            }
+            if connections.borrow().len() < most {
+                let connection = self.dial(env).await?;
+                connections.borrow_mut().push(Rc::new(connection));
+            }
+        }
+    }
+
+    fn room(&self, connections: &RefCell<Vec<Rc<Connection>>>) -> Option<Lease> {
+        let mut connections = connections.borrow_mut();
+        connections.retain(|c| !c.sender.is_closed());
+        let connection = connections.iter().find(|c| c.has_room())?.clone();
+        connection.in_flight.set(connection.in_flight.get() + 1);
+        Some(Lease { connection, freed: self.freed.clone() })
+    }
+
+    async fn dial(&self, env: &Env) -> Result<Connection, NoAnswer> {
+        let failed =
+            |e: &dyn std::fmt::Display| NoAnswer::NotSent(format!("{}:{}: {e}", self.host, self.port));
+        let io = env.net.connect(&self.host, self.port).await.map_err(|e| failed(&e))?;
+        let handshake = Builder::new(LocalExec)
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .handshake(TokioIo::new(io));
+        let (sender, mut connection) = handshake.await.map_err(|e| failed(&e))?;
+        let (freed, allowed) = (self.freed.clone(), Rc::new(Cell::new(MAX_STREAMS)));
+        let announced = allowed.clone();
+        spawn_local(async move {
+            let driven = std::future::poll_fn(|cx| {
+                let ended = Pin::new(&mut connection).poll(cx);
+                announced.set(connection.current_max_send_streams());
+                ended
+            });
+            if let Err(error) = driven.await {
+                tracing::debug!(%error, "connection ended");
+            }
+            freed.notify_waiters();
+        });
+        Ok(Connection { sender, in_flight: Cell::new(0), allowed })
+    }
+}
+
+/// A stream on a connection, counted until it is dropped.
+pub(crate) struct Lease {
+    connection: Rc<Connection>,
+    freed: Rc<Notify>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.connection.in_flight.set(self.connection.in_flight.get() - 1);
+        self.freed.notify_waiters();
+    }
+}
+
+impl Lease {
+    /// Sends the request and receives the answer. Dropping the future resets the stream with CANCEL.
+    pub(super) async fn send(self, request: http::Request<Bytes>) -> Result<Answer, NoAnswer> {
+        let request = request.map(Full::new);
+        let response = match self.connection.sender.clone().try_send_request(request).await {
+            Ok(response) => response,
+            Err(e) if e.message().is_some() => return Err(NoAnswer::NotSent(e.error().to_string())),
+            Err(e) => return Err(no_answer(e.error())),
+        };
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
+        // The head alone tells what was created; a body that was cut off is merely unusable.
+        let body = body.map(|b| b.to_bytes()).unwrap_or_default();
+        Ok(Answer { status: head.status, headers: head.headers, body })
+    }
+}
+
+fn no_answer(error: &hyper::Error) -> NoAnswer {
+    let source = std::error::Error::source(error).and_then(|s| s.downcast_ref::<h2::Error>());
+    match source.and_then(h2::Error::reason) {
+        Some(h2::Reason::REFUSED_STREAM) => NoAnswer::NotSent("refused by the peer (REFUSED_STREAM)".into()),
+        Some(reason) => NoAnswer::Unknown { why: format!("stream reset: {reason}"), ended: true },
+        None => NoAnswer::Unknown { why: error.to_string(), ended: true },
+    }
+}

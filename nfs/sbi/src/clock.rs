@@ -1,0 +1,90 @@
+//! The only module that asks for the time.
+//!
+//! Wall-clock time exists on the wire only. It is converted once, on receipt, to the monotonic clock
+//! ([`crate::deadline::Deadline`]); from then on a step of the wall clock neither fires nor cancels anything.
+
+use crate::header::SenderTimestamp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub use tokio::time::Instant;
+
+/// Where time comes from: the machine, or a simulation.
+pub trait TimeSource: Send + Sync {
+    /// Microseconds since the Unix epoch.
+    fn unix_us(&self) -> i64;
+    /// Time since the process (or the simulation) started.
+    fn elapsed(&self) -> Duration;
+}
+
+/// One NF's clock: a time source and this NF's own error against it.
+#[derive(Clone)]
+pub struct Clock {
+    source: Arc<dyn TimeSource>,
+    offset_us: Arc<AtomicI64>,
+}
+
+impl Clock {
+    /// A clock on `source`, without error.
+    pub fn new(source: Arc<dyn TimeSource>) -> Self {
+        Clock { source, offset_us: Arc::default() }
+    }
+
+    /// The machine's clock.
+    pub fn system() -> Self {
+        Clock::new(Arc::new(System { start: Instant::now() }))
+    }
+
+    /// The same source with an error of its own, at first none: NFs of one lab can disagree.
+    pub fn independent(&self) -> Self {
+        Clock::new(self.source.clone())
+    }
+
+    /// Monotonic time.
+    pub fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Wall-clock time, in microseconds since the Unix epoch.
+    pub fn unix_us(&self) -> i64 {
+        self.source.unix_us() + self.offset_us.load(Relaxed)
+    }
+
+    /// Wall-clock time as it goes on the wire, cut to whole milliseconds.
+    pub fn stamp(&self) -> SenderTimestamp {
+        SenderTimestamp::from_unix_ms(self.unix_us().div_euclid(1000))
+    }
+
+    /// Time since the process started.
+    pub fn elapsed(&self) -> Duration {
+        self.source.elapsed()
+    }
+
+    /// Steps this NF's wall clock; negative values set it back. Monotonic time is not touched.
+    pub fn step_ms(&self, by_ms: i64) {
+        self.offset_us.fetch_add(by_ms.saturating_mul(1000), Relaxed);
+    }
+}
+
+/// Milliseconds since the Unix epoch of an RFC 3339 time; `None` if the text is none.
+pub fn unix_ms_of_rfc3339(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(|at| at.as_millisecond())
+}
+
+struct System {
+    start: Instant,
+}
+
+impl TimeSource for System {
+    fn unix_us(&self) -> i64 {
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
+            Err(before) => -i64::try_from(before.duration().as_micros()).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}

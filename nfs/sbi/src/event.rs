@@ -1,0 +1,367 @@
+//! One stream of events: everything observable is one, and ladder, ledger, metrics and verdicts are views of it.
+
+use crate::clock::Clock;
+use serde::{Serialize, Serializer};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How many events a process keeps; older ones are forgotten.
+pub const MAX_EVENTS: usize = 65_536;
+
+/// Declares [`Kind`]: its name in the stream, and what it means.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $name:ident = $wire:literal;)+) => {
+        /// What happened.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Kind { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &[Kind] = &[$(Kind::$name,)+];
+
+            /// Its name, `noun.past_participle`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Kind::$name => $wire,)+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A request arrived.
+    RequestReceived = "request.received";
+    /// A request was refused because its client had stopped waiting (504 `TIMED_OUT_REQUEST`).
+    RequestRefusedLate = "request.refused_late";
+    /// The same, without an answer: its stream was reset.
+    RequestDroppedLate = "request.dropped_late";
+    /// A timing header could not be read: ignored and counted, or 400 in strict mode.
+    TimingMalformed = "timing.malformed";
+    /// A timestamp without milliseconds was read as `.999`; told once per peer.
+    TimingCompleted = "timing.completed";
+    /// A request's stamp is so far from this NF's clock that the clocks differ.
+    SkewObserved = "skew.observed";
+    /// A fault rule was applied.
+    FaultApplied = "fault.applied";
+    /// The client reset its stream or hung up before it was answered.
+    ClientGone = "client.gone";
+    /// A handler panicked; its stream was reset.
+    RequestPanicked = "request.panicked";
+    /// An answer was handed to the client's stream.
+    ResponseSent = "response.sent";
+    /// A success could no longer be handed to its client in time; what it had made is released.
+    ResponseUndeliverable = "response.undeliverable";
+    /// A request was sent upstream.
+    UpstreamSent = "upstream.sent";
+    /// An upstream answered in time.
+    UpstreamAnswered = "upstream.answered";
+    /// The wait for an upstream ended without an answer.
+    UpstreamTimedOut = "upstream.timed_out";
+    /// An upstream could not be reached, or the connection or stream ended without an answer.
+    UpstreamFailed = "upstream.failed";
+    /// An upstream answered after the wait for it had ended.
+    ResponseLate = "response.late";
+    /// A resource was created upstream.
+    ResourceCreated = "resource.created";
+    /// A created resource got its owner.
+    ResourceCommitted = "resource.committed";
+    /// A newer attempt took over the resource's URI.
+    ResourceSuperseded = "resource.superseded";
+    /// A resource may be left at its upstream and cannot be released.
+    ResourceHanging = "resource.hanging";
+    /// A release was sent.
+    ReleaseSent = "release.sent";
+    /// A release was confirmed: the resource is gone, or is another's now.
+    ReleaseConfirmed = "release.confirmed";
+    /// A release failed; it is tried again, or given up.
+    ReleaseFailed = "release.failed";
+    /// A create without an answer is being settled: its upstream is asked what became of it.
+    ReleaseSettling = "release.settling";
+    /// An AMF's attempt to establish a PDU session ended.
+    SessionEnded = "session.ended";
+    /// A status notification arrived.
+    StatusNotified = "status.notified";
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Identifies a request within its process, across NFs; prints as `r-7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "r-{}", self.0)
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Ties the events of one procedure together over all NFs; travels in `traceparent`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceId(pub u128);
+
+impl std::fmt::Display for TraceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl TraceId {
+    /// Reads the trace id of a W3C `traceparent` value.
+    pub fn from_traceparent(value: &str) -> Option<TraceId> {
+        let id = value.get(3..35).filter(|_| value.as_bytes().get(35) == Some(&b'-'))?;
+        u128::from_str_radix(id, 16).ok().filter(|id| *id != 0).map(TraceId)
+    }
+
+    /// As a `traceparent` value, with the request as its parent.
+    pub fn to_traceparent(self, request: RequestId) -> String {
+        format!("00-{self}-{:016x}-01", request.0.wrapping_add(1))
+    }
+}
+
+impl Serialize for TraceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Something that happened at an NF.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// Its place in the stream, from 1; no gaps, but old events are forgotten.
+    pub seq: u64,
+    /// UTC, by this NF's clock.
+    pub time: String,
+    /// The procedure it belongs to.
+    pub trace: TraceId,
+    /// Milliseconds since the process started.
+    pub at_ms: f64,
+    /// The NF's name.
+    #[serde(serialize_with = "as_str")]
+    pub nf: Arc<str>,
+    /// What happened.
+    pub event: Kind,
+    /// The request that was being served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestId>,
+    /// The other party: its name where it is known, else its authority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// The method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The URI, or the path of a request received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+    /// The HTTP status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What is left of the budget of the served request, or of the request sent; negative once it has passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_left_ms: Option<f64>,
+    /// Anything else, for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+fn as_str<S: Serializer>(name: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(name)
+}
+
+/// What the code at the spot knows of an event; the rest is added when it is emitted.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// See [`Event::trace`].
+    pub trace: TraceId,
+    /// See [`Event::request`].
+    pub request: Option<RequestId>,
+    /// See [`Event::peer`].
+    pub peer: Option<String>,
+    /// See [`Event::method`].
+    pub method: Option<String>,
+    /// See [`Event::uri`].
+    pub uri: Option<String>,
+    /// See [`Event::status`].
+    pub status: Option<u16>,
+    /// See [`Event::budget_left_ms`].
+    pub budget_left_ms: Option<f64>,
+    /// See [`Event::detail`].
+    pub detail: Option<String>,
+}
+
+impl Facts {
+    /// The same, with something said for a person.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// The same, with a status.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+}
+
+/// The stream of a process: a bounded ring that can be waited on.
+#[derive(Clone, Default)]
+pub struct Events(Arc<Stream>);
+
+#[derive(Default)]
+struct Stream {
+    ring: Mutex<Ring>,
+    grown: Notify,
+}
+
+#[derive(Default)]
+struct Ring {
+    events: VecDeque<Event>,
+    emitted: u64,
+    requests: u64,
+}
+
+impl Events {
+    /// Adds an event of the NF `nf`.
+    pub fn emit(&self, nf: &Arc<str>, clock: &Clock, event: Kind, facts: Facts) {
+        let time = utc(clock.unix_us());
+        let at_ms = round_ms(clock.elapsed());
+        let Facts { trace, request, peer, method, uri, status, budget_left_ms, detail } = facts;
+        let budget_left_ms = budget_left_ms.map(|ms| (ms * 10.0).round() / 10.0);
+        let nf = nf.clone();
+        let mut ring = self.ring();
+        ring.emitted += 1;
+        let seq = ring.emitted;
+        if ring.events.len() == MAX_EVENTS {
+            ring.events.pop_front();
+        }
+        ring.events.push_back(Event {
+            seq,
+            time,
+            trace,
+            at_ms,
+            nf,
+            event,
+            request,
+            peer,
+            method,
+            uri,
+            status,
+            budget_left_ms,
+            detail,
+        });
+        drop(ring);
+        self.0.grown.notify_waiters();
+    }
+
+    /// A fresh request id.
+    pub fn next_request(&self) -> RequestId {
+        let mut ring = self.ring();
+        ring.requests += 1;
+        RequestId(ring.requests)
+    }
+
+    /// The events after number `seq` that are still kept, at most `most`.
+    pub fn after(&self, seq: u64, most: usize) -> Vec<Event> {
+        let ring = self.ring();
+        let first = ring.emitted - ring.events.len() as u64;
+        let skip = usize::try_from(seq.saturating_sub(first)).unwrap_or(usize::MAX);
+        ring.events.iter().skip(skip).take(most).cloned().collect()
+    }
+
+    /// The number of the newest event.
+    pub fn last_seq(&self) -> u64 {
+        self.ring().emitted
+    }
+
+    /// Waits for an event after number `seq` that `wanted` accepts. It never gives up: bound it from outside.
+    pub async fn wait(&self, mut seq: u64, mut wanted: impl FnMut(&Event) -> bool) -> Event {
+        loop {
+            let grown = self.0.grown.notified();
+            tokio::pin!(grown);
+            grown.as_mut().enable();
+            for event in self.after(seq, MAX_EVENTS) {
+                seq = event.seq;
+                if wanted(&event) {
+                    return event;
+                }
+            }
+            grown.await;
+        }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn round_ms(elapsed: Duration) -> f64 {
+    (elapsed.as_secs_f64() * 10_000.0).round() / 10.0
+}
+
+/// RFC 3339 with milliseconds.
+fn utc(unix_us: i64) -> String {
+    let at = jiff::Timestamp::from_microsecond(unix_us).unwrap_or_default();
+    format!("{at:.3}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn emit(events: &Events, kind: Kind) {
+        events.emit(&Arc::from("smf"), &Clock::system(), kind, Facts::default());
+    }
+
+    #[test]
+    fn names_are_unique_and_of_one_form() {
+        let names: std::collections::BTreeSet<_> = Kind::ALL.iter().map(|k| k.as_str()).collect();
+        assert_eq!(names.len(), Kind::ALL.len());
+        assert!(
+            names
+                .iter()
+                .all(|n| n.split_once('.').is_some_and(|(noun, verb)| !noun.is_empty() && !verb.is_empty()))
+        );
+    }
+
+    #[test]
+    fn the_ring_forgets_the_oldest_and_keeps_counting() {
+        let events = Events::default();
+        (0..MAX_EVENTS + 10).for_each(|_| emit(&events, Kind::ClientGone));
+        let kept = events.after(0, usize::MAX);
+        assert_eq!((kept.len(), kept[0].seq), (MAX_EVENTS, 11));
+        assert_eq!(events.after(events.last_seq() - 1, 5).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_event_emitted_before_the_wait_is_found() {
+        let events = Events::default();
+        emit(&events, Kind::ReleaseSent);
+        assert_eq!(events.wait(0, |e| e.event == Kind::ReleaseSent).await.seq, 1);
+    }
+
+    #[test]
+    fn a_trace_travels_in_traceparent() {
+        let trace = TraceId(0xabc);
+        assert_eq!(TraceId::from_traceparent(&trace.to_traceparent(RequestId(7))), Some(trace));
+        for bad in ["", "00-", "00-zz", "00-00000000000000000000000000000000-0000000000000001-01", "é"] {
+            assert_eq!(TraceId::from_traceparent(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_are_utc_with_milliseconds() {
+        assert_eq!(utc(1_796_001_902_388_656), "2026-11-30T01:25:02.388Z");
+    }
+}

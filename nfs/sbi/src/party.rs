@@ -1,0 +1,125 @@
+//! Who an NF is, what world it lives in, and what its operator decided.
+
+use crate::clock::Instant;
+use crate::deadline::Deadline;
+use crate::env::Env;
+use crate::event::{Facts, Kind, RequestId, TraceId};
+use crate::policy::Policy;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// The type of an NF, TS 29.510 §6.1.6.3.3 (Rel-17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NfType {
+    /// Access and mobility management.
+    Amf,
+    /// Session management.
+    Smf,
+    /// Unified data management.
+    Udm,
+    /// Unified data repository.
+    Udr,
+}
+
+impl NfType {
+    /// Every type that the mocks know.
+    pub const ALL: &[NfType] = &[NfType::Amf, NfType::Smf, NfType::Udm, NfType::Udr];
+
+    /// As on the wire: `SMF`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            NfType::Amf => "AMF",
+            NfType::Smf => "SMF",
+            NfType::Udm => "UDM",
+            NfType::Udr => "UDR",
+        }
+    }
+}
+
+impl std::fmt::Display for NfType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An NF instance: what all its workers share.
+#[derive(Clone)]
+pub struct Party {
+    /// Its name in events, faults and configuration; by default its type in lower case.
+    pub name: Arc<str>,
+    /// Its type.
+    pub nf_type: NfType,
+    /// Its NF instance id.
+    pub instance_id: Uuid,
+    /// Scheme and authority under which others reach it: `http://127.0.0.1:7712`.
+    pub api_root: Arc<str>,
+    /// Its world.
+    pub env: Env,
+    /// Its operator's decisions.
+    pub policy: Policy,
+}
+
+impl Party {
+    /// How it names itself in `Server` and `User-Agent`: type and instance id.
+    pub fn signature(&self) -> String {
+        format!("{}-{}", self.nf_type, self.instance_id)
+    }
+
+    /// Emits an event of this NF.
+    pub fn emit(&self, kind: Kind, facts: Facts) {
+        self.env.events.emit(&self.name, &self.env.clock, kind, facts);
+    }
+}
+
+/// What the work for a request has to know of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// The request.
+    pub request: RequestId,
+    /// The procedure it belongs to.
+    pub trace: TraceId,
+    /// Until when its client waits, if it said so.
+    pub deadline: Option<Deadline>,
+    /// Whether it only releases: then its deadline does not bound the work.
+    pub only_releases: bool,
+    /// This procedure's own timer for upstream calls, where it is not the NF's.
+    pub own_timer: Option<Duration>,
+}
+
+impl Served {
+    /// A procedure that this NF starts of its own accord: no client waits for it.
+    pub fn own(party: &Party) -> Self {
+        let entropy = &party.env.entropy;
+        let trace = TraceId((u128::from(entropy.u64()) << 64) | u128::from(entropy.u64()));
+        Served {
+            request: party.env.events.next_request(),
+            trace,
+            deadline: None,
+            only_releases: false,
+            own_timer: None,
+        }
+    }
+
+    /// The deadline that bounds the work: none for a request that only releases.
+    pub fn work_deadline(&self) -> Option<&Deadline> {
+        self.deadline.as_ref().filter(|_| !self.only_releases)
+    }
+
+    /// Whether the client's time is over and something that was written at `written_unix_ms` is newer than the
+    /// request: a late release must not hit it.
+    pub fn is_late_and_older_than(&self, written_unix_ms: i64, now: Instant) -> bool {
+        self.deadline.is_some_and(|d| d.expired(now) && d.sent().unix_ms() < written_unix_ms)
+    }
+
+    /// What an event about this request says of it.
+    pub fn facts(&self, party: &Party) -> Facts {
+        let now = party.env.clock.now();
+        Facts {
+            trace: self.trace,
+            request: Some(self.request),
+            budget_left_ms: self.deadline.map(|d| d.left_ms(now)),
+            ..Facts::default()
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What an operator decides: each choice that the standard leaves open is a value here.
+
+use std::time::Duration;
+
+/// What happens to a request whose client has stopped waiting; `deadline.mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// 504 with `TIMED_OUT_REQUEST`.
+    #[default]
+    Reject,
+    /// No answer: the stream is reset with CANCEL (HTTP/1.1: the connection is closed).
+    Drop,
+    /// The timing headers are not looked at.
+    Off,
+}
+
+/// What happens to a late request that only releases; `deadline.late_release`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LateRelease {
+    /// It is carried out: refusing it would leave the very resource that it ends.
+    #[default]
+    Perform,
+    /// It is refused like any other late request.
+    Refuse,
+}
+
+/// What happens to a success that can no longer be handed to its client; `deadline.on_client_gone`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnClientGone {
+    /// What was made is released.
+    #[default]
+    Release,
+    /// It is kept, as if the client had got its answer.
+    Keep,
+}
+
+/// How an NF treats the deadlines of the requests it serves; `deadline`. TS 29.500 §6.11.2 (Rel-17) leaves all of
+/// this to operator policy.
+#[derive(Clone, Copy, Debug)]
+pub struct DeadlinePolicy {
+    /// Reject, drop, or do not look.
+    pub mode: Mode,
+    /// Late releases.
+    pub late_release: LateRelease,
+    /// Clients that left.
+    pub on_client_gone: OnClientGone,
+    /// `skew_tolerance_ms`: so much later than the headers say.
+    pub skew_tolerance_ms: u64,
+    /// `margin_ms`: work stops so long before the deadline.
+    pub margin_ms: u64,
+    /// `strict`: malformed timing headers are 400 instead of ignored.
+    pub strict: bool,
+}
+
+impl Default for DeadlinePolicy {
+    fn default() -> Self {
+        DeadlinePolicy {
+            mode: Mode::default(),
+            late_release: LateRelease::default(),
+            on_client_gone: OnClientGone::default(),
+            skew_tolerance_ms: 0,
+            margin_ms: 5,
+            strict: false,
+        }
+    }
+}
+
+/// How an NF releases what it made upstream; `release`.
+#[derive(Clone, Copy, Debug)]
+pub struct ReleasePolicy {
+    /// `settle_ms`: how long a create that was given up may still be answered.
+    pub settle: Duration,
+    /// `wait_ms`: how long a release waits for the first answer of the one before.
+    pub wait: Duration,
+    /// `timer_ms`: how long one try of a release waits for its answer.
+    pub timer: Duration,
+    /// `tries`: how often a release is tried before its resource counts as hanging.
+    pub tries: u32,
+    /// `backoff_ms`: the wait before the second try; it doubles each time, with jitter.
+    pub backoff: Duration,
+}
+
+impl Default for ReleasePolicy {
+    fn default() -> Self {
+        ReleasePolicy {
+            settle: Duration::from_millis(30_000),
+            wait: Duration::from_millis(500),
+            timer: Duration::from_millis(3_000),
+            tries: 6,
+            backoff: Duration::from_millis(200),
+        }
+    }
+}
+
+/// An NF's policies.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// As a server.
+    pub deadline: DeadlinePolicy,
+    /// What it made upstream.
+    pub release: ReleasePolicy,
+    /// `client.max_rsp_time_ms`: its own timer for each upstream call.
+    pub max_rsp_time: Duration,
+    /// `drain_ms`: how long a stop waits for procedures and releases.
+    pub drain: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            deadline: DeadlinePolicy::default(),
+            release: ReleasePolicy::default(),
+            max_rsp_time: Duration::from_millis(10_000),
+            drain: Duration::from_millis(5_000),
+        }
+    }
+}

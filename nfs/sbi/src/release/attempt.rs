@@ -1,0 +1,210 @@
+//! An attempt: what a procedure holds while it reads and creates upstream.
+
+use super::ledger::{AttemptId, Ledger, NewEntry, ObligationId, OwnerKey};
+use super::obligation::{Fact, State};
+use super::slot::{Slot, SlotKey};
+use super::undo::{Settle, Undo};
+use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Upstream};
+use crate::clock::Instant;
+use crate::event::{Facts, Kind};
+use crate::party::Served;
+use crate::turns::NoTurn;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// A create upstream, together with what ends it.
+#[derive(Clone, Debug)]
+pub struct Creation {
+    /// What is created, for the ledger: `sdm-subscription`.
+    pub kind: &'static str,
+    /// The create.
+    pub call: Call,
+    /// What ends the resource.
+    pub undo: Undo,
+    /// What the URI held before, as far as this NF has to restore it: giving up puts it back instead.
+    pub before: Option<Value>,
+    /// How to find out what became of it if its answer is lost.
+    pub settle: Settle,
+    /// Where attempts of the same context meet.
+    pub slot: Option<SlotKey>,
+}
+
+/// A procedure's hold on what it creates. A success is answered only from [`Committed`]; dropping the attempt gives
+/// up, and the ledger releases what it had created.
+pub struct Attempt {
+    ledger: Ledger,
+    id: AttemptId,
+    served: Served,
+    committed: bool,
+}
+
+/// Proof that everything an attempt created has an owner. A 2xx to a create is built from it.
+#[derive(Debug)]
+pub struct Committed {
+    owner: OwnerKey,
+}
+
+impl Committed {
+    /// Who owns what was created.
+    pub fn owner(&self) -> &OwnerKey {
+        &self.owner
+    }
+}
+
+impl Attempt {
+    /// Begins an attempt for a served request.
+    pub fn begin(ledger: &Ledger, served: Served) -> Self {
+        Attempt { id: ledger.next_attempt(), ledger: ledger.clone(), served, committed: false }
+    }
+
+    /// The request it works for.
+    pub fn served(&self) -> &Served {
+        &self.served
+    }
+
+    /// Whether the served request's client still waits: checked after every upstream answer,
+    /// TS 29.500 §6.11.2.2 (Rel-17), and before the next call.
+    pub fn checkpoint(&self) -> Result<(), Upstream> {
+        self.ledger.client().budget(&self.served).map(|_| ())
+    }
+
+    /// Reads from upstream.
+    pub async fn read(&self, call: Call) -> Result<Answer, Upstream> {
+        self.ledger.client().read(&self.served, call).await
+    }
+
+    /// Takes a slot before its content is read: nobody of this shard writes there until it is used or dropped.
+    pub async fn take(&self, key: &SlotKey) -> Result<Slot, Upstream> {
+        let budget = self.ledger.client().budget(&self.served)?;
+        self.ledger.take(key, budget.until()).await.map_err(|no_turn| match no_turn {
+            NoTurn::TimedOut => budget.passed(),
+            NoTurn::Crowded => Upstream::Congested(no_turn.to_string()),
+        })
+    }
+
+    /// Creates upstream, waiting for its slot if it has one.
+    pub async fn create(&mut self, creation: Creation) -> Result<Answer, Upstream> {
+        let slot = match &creation.slot {
+            Some(key) => Some(self.take(key).await?),
+            None => None,
+        };
+        self.create_in(slot, creation).await
+    }
+
+    /// Creates upstream, in a slot that was taken before.
+    pub async fn create_in(&mut self, slot: Option<Slot>, creation: Creation) -> Result<Answer, Upstream> {
+        let client = self.ledger.client().clone();
+        let budget = client.budget(&self.served)?;
+        let id = self.intend(&creation)?;
+        let facts = client.sent(&self.served, &creation.call, &budget);
+        let answered = self.send(id, slot, creation.call, budget, facts.clone());
+        let outcome = tokio::time::timeout_at(budget.until(), answered).await;
+        client.judge(&self.served, &budget, facts, outcome.ok().and_then(Result::ok))
+    }
+
+    fn intend(&self, creation: &Creation) -> Result<ObligationId, Upstream> {
+        let entry = NewEntry {
+            kind: creation.kind,
+            undo: creation.undo.clone(),
+            before: creation.before.clone(),
+            settle: creation.settle.clone(),
+            slot: creation.slot.clone(),
+            target: creation.call.uri.clone(),
+            attempt: self.id,
+            served: self.served,
+            peer: self.ledger.client().env().directory.name(creation.call.authority()),
+        };
+        self.ledger
+            .intend(entry)
+            .ok_or_else(|| Upstream::Congested("too many created resources are open".into()))
+    }
+
+    /// Sends the create on its own task: it goes on after the wait for it has ended, so that a late answer is seen.
+    fn send(
+        &self,
+        id: ObligationId,
+        slot: Option<Slot>,
+        call: Call,
+        budget: Budget,
+        facts: Facts,
+    ) -> oneshot::Receiver<Result<Answer, NoAnswer>> {
+        let (tell, told) = oneshot::channel();
+        let exchange = Exchange { ledger: self.ledger.clone(), served: self.served, id, budget };
+        tokio::task::spawn_local(async move {
+            let outcome = exchange.run(call).await;
+            exchange.ledger.note_outcome(id, &outcome);
+            drop(slot);
+            exchange.tell_if_late(&outcome, facts);
+            let _ = tell.send(outcome);
+        });
+        told
+    }
+
+    /// Gives everything created to `owner`, unless the client has stopped waiting.
+    pub async fn commit(mut self, owner: impl Into<OwnerKey>) -> Result<Committed, Upstream> {
+        self.checkpoint()?;
+        let owner = owner.into();
+        self.ledger.commit(self.id, &owner);
+        self.committed = true;
+        Ok(Committed { owner })
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if !self.committed {
+            self.ledger.give_up(self.id);
+        }
+    }
+}
+
+/// A create under way.
+struct Exchange {
+    ledger: Ledger,
+    served: Served,
+    id: ObligationId,
+    budget: Budget,
+}
+
+impl Exchange {
+    async fn run(&self, call: Call) -> Result<Answer, NoAnswer> {
+        let client = self.ledger.client();
+        let ready = client.connect(&call, Lane::Calls, self.budget.until()).await?;
+        let request = client.request(&self.served, call, &self.budget)?;
+        self.ledger.apply(self.id, Fact::Sent);
+        if self.ledger.with(self.id, |e| e.obligation.state()) != Some(State::InFlight) {
+            return Err(NoAnswer::NotSent("its attempt gave up first".into()));
+        }
+        let place = client.settling().enter();
+        tokio::select! {
+            biased;
+            outcome = ready.send(request) => outcome,
+            () = tokio::time::sleep_until(self.settled_by()) => Err(unanswered("no answer within release.settle_ms")),
+            () = place.displaced() => Err(unanswered("too many creates await their late answers")),
+        }
+    }
+
+    /// Until when a late answer is awaited: never less than up to the announced deadline plus the tolerance.
+    fn settled_by(&self) -> Instant {
+        let policy = &self.ledger.client().party().policy;
+        let tolerance = std::time::Duration::from_millis(policy.deadline.skew_tolerance_ms);
+        let now = self.ledger.client().env().clock.now();
+        (now + policy.release.settle).max(self.budget.until() + tolerance)
+    }
+
+    fn tell_if_late(&self, outcome: &Result<Answer, NoAnswer>, facts: Facts) {
+        let party = self.ledger.client().party();
+        if party.env.clock.now() < self.budget.until() {
+            return;
+        }
+        if let Ok(answer) = outcome {
+            let budget_left_ms = self.served.facts(party).budget_left_ms;
+            let facts = Facts { budget_left_ms, ..facts };
+            party.emit(Kind::ResponseLate, facts.status(answer.status.as_u16()));
+        }
+    }
+}
+
+fn unanswered(why: &str) -> NoAnswer {
+    NoAnswer::Unknown { why: why.into(), ended: false }
+}

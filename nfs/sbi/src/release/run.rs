@@ -1,0 +1,192 @@
+//! Running releases: newest first, each with a budget of its own, tried again a bounded number of times.
+
+use super::ledger::{Ledger, ObligationId};
+use super::obligation::{Fact, State, Step};
+use super::slot::{Slot, SlotKey};
+use super::undo::{Found, Settle};
+use crate::client::{Answer, Budget, Call, Lane, NoAnswer, resolve};
+use crate::event::{Facts, Kind};
+use http::StatusCode;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+
+impl Ledger {
+    /// Notes `fact` of each, newest first, and releases what that asks for. The next begins when the one before had
+    /// its first answer, or after `release.wait_ms`; one failure never stops the others.
+    pub(super) async fn release_newest_first(&self, made: Vec<ObligationId>, fact: Fact) {
+        let wait = self.0.client.party().policy.release.wait;
+        for id in made.into_iter().rev() {
+            if self.apply(id, fact) != Some(Step::Release) {
+                continue;
+            }
+            let (tell, first_answer) = oneshot::channel::<()>();
+            let ledger = self.clone();
+            spawn_local(async move { ledger.release(id, move || drop(tell)).await });
+            let _ = tokio::time::timeout(wait, first_answer).await;
+        }
+    }
+
+    /// Releases one resource to the end: confirmed, superseded or hanging. `answered` is called after the first try.
+    pub(super) async fn release(&self, id: ObligationId, answered: impl FnOnce()) {
+        let mut answered = Some(answered);
+        let mut pause = self.0.client.party().policy.release.backoff;
+        loop {
+            let fact = self.try_release(id).await;
+            let step = fact.and_then(|fact| self.apply(id, fact));
+            if let Some(answered) = answered.take() {
+                answered();
+            }
+            if step != Some(Step::Retry) {
+                return;
+            }
+            tokio::time::sleep(self.jittered(pause)).await;
+            pause = pause.saturating_mul(2);
+        }
+    }
+
+    /// Between half of the pause and the whole.
+    fn jittered(&self, pause: Duration) -> Duration {
+        let half = pause / 2;
+        let spread = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
+        half + Duration::from_micros(self.0.client.env().entropy.up_to(spread))
+    }
+
+    /// One try. `None`: there is nothing to do any more.
+    async fn try_release(&self, id: ObligationId) -> Option<Fact> {
+        let Ok(_slot) = self.slot_for(id).await else { return Some(Fact::ReleaseFailed) };
+        let _permit = self.0.at_once.acquire().await.ok()?;
+        self.with(id, |e| e.obligation.state()).filter(|state| *state == State::Releasing)?;
+        if self.yield_to_newer(id) {
+            return None;
+        }
+        match self.with(id, |e| e.undo_call())? {
+            Some(call) => Some(self.send_undo(id, call).await),
+            None => self.settle(id).await,
+        }
+    }
+
+    /// A release at a fixed URI, and the settling of a subject, wait for creates that are under way there.
+    async fn slot_for(&self, id: ObligationId) -> Result<Option<Slot>, ()> {
+        let slot = self.with(id, |e| match &e.slot {
+            Some(SlotKey::Subject(_)) if e.uri.is_some() => None,
+            slot => slot.clone(),
+        });
+        let Some(slot) = slot.flatten() else { return Ok(None) };
+        let release = &self.0.client.party().policy.release;
+        let until = self.0.client.env().clock.now() + release.settle + release.timer;
+        self.take(&slot, until).await.map(Some).map_err(|_| ())
+    }
+
+    async fn send_undo(&self, id: ObligationId, call: Call) -> Fact {
+        self.with_mut(id, |e| e.undo_sent = true);
+        let outcome = self.send_own(id, call, Kind::ReleaseSent).await;
+        self.with_mut(id, |e| e.undo_sent = false);
+        let fact = outcome.as_ref().map_or(Fact::ReleaseFailed, |answer| judge(answer));
+        if fact == Fact::ReleaseFailed {
+            self.tell_failure(id, &outcome);
+        }
+        fact
+    }
+
+    /// Sends a request of the ledger's own: a fresh pair and a budget of its own, never the expired one.
+    async fn send_own(&self, id: ObligationId, call: Call, kind: Kind) -> Result<Answer, NoAnswer> {
+        let gone = || NoAnswer::NotSent("the entry is settled".into());
+        let client = &self.0.client;
+        let served = self.with(id, |e| e.served).ok_or_else(gone)?;
+        let budget = Budget::own(client.party().policy.release.timer, client.env().clock.now());
+        let facts = Facts {
+            budget_left_ms: served.facts(client.party()).budget_left_ms,
+            ..client.facts(&served, &call)
+        };
+        client.party().emit(kind, facts);
+        let exchange = client.exchange(&served, call, Lane::Releases, &budget);
+        let silence = NoAnswer::Unknown { why: "no answer in time".into(), ended: false };
+        tokio::time::timeout_at(budget.until(), exchange).await.unwrap_or(Err(silence))
+    }
+
+    fn tell_failure(&self, id: ObligationId, outcome: &Result<Answer, NoAnswer>) {
+        let Some(facts) = self.with(id, |e| self.entry_facts(e)) else { return };
+        let facts = match outcome {
+            Ok(answer) => facts.status(answer.status.as_u16()),
+            Err(no_answer) => facts.detail(no_answer.to_string()),
+        };
+        self.0.client.party().emit(Kind::ReleaseFailed, facts);
+    }
+
+    /// Finds out what became of a create whose `Location` was never seen, and releases it if it is there.
+    async fn settle(&self, id: ObligationId) -> Option<Fact> {
+        match self.with(id, |e| e.settle.clone())? {
+            Settle::KnownUri => Some(Fact::ReleaseFailed),
+            Settle::Repeat(call) => self.settle_by_repeat(id, call).await,
+            read @ Settle::Read { .. } => self.settle_by_reading(id, read).await,
+        }
+    }
+
+    async fn settle_by_repeat(&self, id: ObligationId, call: Call) -> Option<Fact> {
+        let outcome = self.send_own(id, call, Kind::ReleaseSettling).await;
+        match &outcome {
+            Ok(answer) if answer.status.is_success() => {
+                let location = answer.location()?.to_owned();
+                self.with_mut(id, |e| e.uri = Some(resolve(&e.target, &location)));
+                self.release_found(id).await
+            }
+            Ok(answer) if answer.status.is_client_error() => Some(Fact::ReleaseFoundNothing),
+            _ => {
+                self.tell_failure(id, &outcome);
+                Some(Fact::ReleaseFailed)
+            }
+        }
+    }
+
+    async fn settle_by_reading(&self, id: ObligationId, read: Settle) -> Option<Fact> {
+        let Settle::Read { collection, .. } = &read else { return None };
+        let outcome = self.send_own(id, Call::get(collection), Kind::ReleaseSettling).await;
+        let entries: Vec<serde_json::Value> = match &outcome {
+            Ok(answer) if answer.status == StatusCode::NOT_FOUND => Vec::new(),
+            Ok(answer) if answer.status.is_success() => answer.json().unwrap_or_default(),
+            _ => {
+                self.tell_failure(id, &outcome);
+                return Some(Fact::ReleaseFailed);
+            }
+        };
+        match read.find(&entries, |uri| !self.find(|e| e.uri.as_deref() == Some(uri)).is_empty()) {
+            Found::Nothing => Some(Fact::ReleaseFoundNothing),
+            Found::Unclear => Some(Fact::ReleaseFailed),
+            Found::At(uri) => {
+                self.with_mut(id, |e| e.uri = Some(uri));
+                self.release_found(id).await
+            }
+        }
+    }
+
+    async fn release_found(&self, id: ObligationId) -> Option<Fact> {
+        let call = self.with(id, |e| e.undo_call()).flatten()?;
+        Some(self.send_undo(id, call).await)
+    }
+}
+
+/// What the answer to a release means. Done is: 2xx, and what says that nothing of ours is there any more (404, 410;
+/// 422 to a DELETE that names its own `smf-instance-id`; 403 `INVALID_GUAMI` to a purge).
+fn judge(answer: &Answer) -> Fact {
+    match answer.status.as_u16() {
+        200..300 => Fact::ReleaseConfirmed,
+        404 | 410 => Fact::ReleaseFoundNothing,
+        422 => Fact::ReleaseConfirmed,
+        403 if answer.problem().cause.as_deref() == Some("INVALID_GUAMI") => Fact::ReleaseConfirmed,
+        _ => Fact::ReleaseFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_as_done() {
+        let fact = |status: u16| judge(&Answer::new(StatusCode::from_u16(status).expect("valid")));
+        assert_eq!([200, 204, 422].map(fact), [Fact::ReleaseConfirmed; 3]);
+        assert_eq!([404, 410].map(fact), [Fact::ReleaseFoundNothing; 2]);
+        assert_eq!([400, 403, 409, 429, 500, 503, 504].map(fact), [Fact::ReleaseFailed; 7]);
+    }
+}

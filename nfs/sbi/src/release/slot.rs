@@ -1,0 +1,15 @@
+//! Slots: what several attempts write, one after the other.
+
+use crate::turns::Turn;
+
+/// A place that holds one thing at a time, whoever writes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SlotKey {
+    /// A fixed URI: writing it again replaces what it held, so a release of an older attempt would hit a newer one.
+    Uri(String),
+    /// A subject (SUPI and PDU session id) of which the producer keeps one context, each under a URI of its own.
+    Subject(String),
+}
+
+/// A slot that is taken: nobody else creates or releases there until it is dropped, so nothing overtakes.
+pub type Slot = Turn<SlotKey>;

@@ -1,0 +1,167 @@
+//! What ends a created resource: its own 3GPP operation, as pure data.
+
+use crate::client::Call;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where an undo is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Target {
+    /// A URI that is known before the create is answered.
+    Known(String),
+    /// The `Location` of the create's answer, followed by this suffix (`/release`, or nothing).
+    Location(String),
+}
+
+/// The operation that ends a created resource; release.md's table R1 to R17 has one for each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// The method.
+    pub method: String,
+    /// Where it is sent.
+    pub target: Target,
+    /// A JSON body, if the operation has one.
+    pub body: Option<Value>,
+}
+
+impl Undo {
+    /// DELETE on the `Location` of the create's answer.
+    pub fn delete_location() -> Self {
+        Undo { method: "DELETE".into(), target: Target::Location(String::new()), body: None }
+    }
+
+    /// DELETE on a URI known beforehand.
+    pub fn delete(uri: impl Into<String>) -> Self {
+        Undo { method: "DELETE".into(), target: Target::Known(uri.into()), body: None }
+    }
+
+    /// POST on the `Location` of the create's answer followed by `suffix`.
+    pub fn post_location(suffix: &str, body: Value) -> Self {
+        Undo { method: "POST".into(), target: Target::Location(suffix.into()), body: Some(body) }
+    }
+
+    /// Puts back what a URI held before.
+    pub(super) fn put_back(uri: impl Into<String>, value: Value) -> Self {
+        Undo { method: "PUT".into(), target: Target::Known(uri.into()), body: Some(value) }
+    }
+
+    /// The request, for a resource at `uri`; `None` while it is not known where to send it.
+    pub(super) fn call(&self, uri: Option<&str>) -> Option<Call> {
+        let target = match (&self.target, uri) {
+            (Target::Known(target), _) => target.clone(),
+            (Target::Location(suffix), Some(uri)) => format!("{uri}{suffix}"),
+            (Target::Location(_), None) => return None,
+        };
+        let method = self.method.parse().unwrap_or(http::Method::DELETE);
+        let call = Call::new(method, target);
+        Some(match &self.body {
+            Some(body) => call.with_json(body),
+            None => call,
+        })
+    }
+}
+
+/// How to find out what became of a create whose answer, and so its `Location`, was lost.
+#[derive(Clone, Debug)]
+pub enum Settle {
+    /// Nothing to find out: the URI is known.
+    KnownUri,
+    /// Send the create again in a form that finds the first one, then release what it returns (R6, R9, R10).
+    Repeat(Call),
+    /// Read the collection and look for the entry that was sent (R7). The entry's own id stands in `id_attribute`.
+    Read {
+        /// The collection's URI.
+        collection: String,
+        /// The attribute that names an entry within the collection.
+        id_attribute: &'static str,
+        /// The id that this NF proposed.
+        proposed_id: String,
+        /// What the entry holds beside its id.
+        like: Value,
+    },
+}
+
+impl Settle {
+    /// Which entry of a collection is the one that was sent. `taken` says which URIs belong to others.
+    ///
+    /// The proposed id decides if the producer kept it; else the content does, if exactly one entry has it.
+    pub(super) fn find(&self, entries: &[Value], taken: impl Fn(&str) -> bool) -> Found {
+        let Settle::Read { collection, id_attribute, proposed_id, like } = self else {
+            return Found::Unclear;
+        };
+        let id = |entry: &Value| entry.get(id_attribute).and_then(Value::as_str).map(str::to_owned);
+        let uri = |id: String| format!("{collection}/{id}");
+        if entries.iter().any(|e| id(e).as_ref() == Some(proposed_id)) {
+            return Found::At(uri(proposed_id.clone()));
+        }
+        let alike: Vec<_> = entries.iter().filter(|e| holds(e, like, id_attribute)).map(id).collect();
+        let free: Vec<_> = alike.iter().flatten().cloned().map(uri).filter(|uri| !taken(uri)).collect();
+        match free.as_slice() {
+            [one] => Found::At(one.clone()),
+            [] if alike.iter().all(Option::is_some) => Found::Nothing,
+            _ => Found::Unclear,
+        }
+    }
+}
+
+/// Where a create whose answer was lost left something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    At(String),
+    Nothing,
+    Unclear,
+}
+
+/// Whether `entry` has every attribute of `like`, its id apart.
+fn holds(entry: &Value, like: &Value, id_attribute: &str) -> bool {
+    let Some(wanted) = like.as_object() else { return false };
+    wanted
+        .iter()
+        .filter(|(key, _)| key.as_str() != id_attribute)
+        .all(|(key, value)| entry.get(key) == Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lost() -> Settle {
+        Settle::Read {
+            collection: "http://udr/subs".into(),
+            id_attribute: "subscriptionId",
+            proposed_id: "mine".into(),
+            like: json!({"nfInstanceId": "a", "subscriptionId": "mine"}),
+        }
+    }
+
+    #[test]
+    fn the_proposed_id_decides() {
+        let entries =
+            [json!({"subscriptionId": "mine"}), json!({"nfInstanceId": "a", "subscriptionId": "x"})];
+        assert_eq!(lost().find(&entries, |_| false), Found::At("http://udr/subs/mine".into()));
+    }
+
+    #[test]
+    fn without_it_the_only_free_entry_of_the_same_content_is_taken() {
+        let entries: Vec<_> = ["x", "y"].map(|id| json!({"nfInstanceId": "a", "subscriptionId": id})).into();
+        assert_eq!(lost().find(&entries, |uri| uri.ends_with('x')), Found::At("http://udr/subs/y".into()));
+        assert_eq!(lost().find(&entries, |_| false), Found::Unclear);
+        assert_eq!(lost().find(&entries, |_| true), Found::Nothing);
+        assert_eq!(lost().find(&[json!({"nfInstanceId": "b"})], |_| false), Found::Nothing);
+        assert_eq!(
+            lost().find(&[json!({"nfInstanceId": "a"})], |_| false),
+            Found::Unclear,
+            "it cannot be addressed"
+        );
+    }
+
+    #[test]
+    fn an_undo_waits_for_its_location_only_if_it_needs_one() {
+        assert!(Undo::delete_location().call(None).is_none());
+        let call =
+            Undo::post_location("/release", json!({})).call(Some("http://smf/ctx/1")).expect("addressable");
+        assert_eq!((call.method.as_str(), call.uri.as_str()), ("POST", "http://smf/ctx/1/release"));
+        assert!(Undo::delete("http://udm/5").call(None).is_some());
+    }
+}

@@ -1,0 +1,50 @@
+//! Whether a success reached its client's stream.
+
+use crate::release::Committed;
+use actix::Recipient;
+
+/// Tells an actor whether the answer to a create or update was handed to its client. If it was, what the new context
+/// replaces ends; if not, the new one does.
+#[derive(actix::Message, Debug, Clone)]
+#[rtype(result = "()")]
+pub struct Handover {
+    /// The context that was created.
+    pub owner: String,
+    /// Whether its client was answered.
+    pub delivered: bool,
+}
+
+/// A success on its way to its client; the actor is told what became of it.
+pub struct Delivery {
+    actor: Recipient<Handover>,
+    handover: Handover,
+}
+
+impl Delivery {
+    /// The delivery of what was committed.
+    pub fn of(committed: &Committed, actor: Recipient<Handover>) -> Self {
+        Delivery::local(committed.owner().clone(), actor)
+    }
+
+    /// The delivery of something made in this NF alone, under the name `owner`.
+    pub fn local(owner: String, actor: Recipient<Handover>) -> Self {
+        Delivery { actor, handover: Handover { owner, delivered: false } }
+    }
+
+    /// The answer was handed over.
+    pub(super) fn done(mut self) {
+        self.handover.delivered = true;
+    }
+}
+
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Delivery").field(&self.handover).finish()
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.actor.do_send(self.handover.clone());
+    }
+}

@@ -1,0 +1,33 @@
+//! Serving requests under the deadlines of their clients.
+//!
+//! hyper owns the connections (HTTP/1.1 and HTTP/2 with prior knowledge on one port), a [`Front`] checks deadlines
+//! before and after, and an actix-web app behind it routes to the actor of an NF ([`start`]).
+
+mod adapter;
+mod admission;
+mod body;
+mod delivery;
+mod front;
+mod gone;
+mod keeper;
+mod kind;
+mod nf;
+mod reply;
+mod workers;
+
+pub use adapter::handler;
+pub use admission::{ABSURD_AGE_MS, Admission};
+pub use body::ResponseBody;
+pub use delivery::{Delivery, Handover};
+pub use front::{
+    BODY_PATIENCE, Front, Handler, MAX_DETACHED, MAX_HEADER_BYTES, MAX_PENDING_RESETS,
+    MAX_STREAMS_PER_CONNECTION, Outcome, QUEUE_PATIENCE, WrapsErrors,
+};
+pub use keeper::{Created, Keeper, Open, ReleaseAll};
+pub use kind::RequestKind;
+pub use nf::{
+    Held, Holding, Holdings, MAILBOX_CAPACITY, MAX_BODY_BYTES, Nf, Port, Running, Shard, Shards, holdings,
+    start,
+};
+pub use reply::{Failure, Reply};
+pub use workers::Workers;

@@ -1,0 +1,77 @@
+//! The SM contexts of one shard.
+
+use api::common::{PduSessionId, Supi};
+use api::nsmf_pdusession::{Session, SmContext};
+use sbi::contexts::Contexts;
+use sbi::event::RequestId;
+use std::collections::BTreeMap;
+
+/// Which PDU session: there is one SM context for each.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionKey {
+    pub(crate) supi: Supi,
+    pub(crate) pdu_session_id: PduSessionId,
+}
+
+impl SessionKey {
+    pub(crate) fn of(session: &Session) -> Self {
+        SessionKey { supi: session.supi.clone(), pdu_session_id: session.pdu_session_id }
+    }
+}
+
+/// An SM context that the SMF holds for an AMF.
+#[derive(Clone)]
+pub(crate) struct Held {
+    /// What a retrieve answers.
+    pub(crate) context: SmContext,
+    /// Where the AMF wants to hear of the context's end.
+    pub(crate) status_uri: String,
+    /// The value of its registration at the UDM.
+    pub(crate) registration: serde_json::Value,
+    /// Where the UDM tells of changes, for as long as the context lives.
+    pub(crate) sdm_callback: String,
+    /// The request that created it.
+    pub(crate) request: RequestId,
+}
+
+/// The contexts by session, and sessions by the references that were handed out.
+#[derive(Default)]
+pub(crate) struct SmContexts {
+    pub(crate) by_session: Contexts<SessionKey, Held>,
+    by_reference: BTreeMap<String, SessionKey>,
+    by_callback: BTreeMap<String, String>,
+}
+
+impl SmContexts {
+    pub(crate) fn add(&mut self, key: SessionKey, reference: String, held: Held) {
+        self.by_callback.insert(held.sdm_callback.clone(), reference.clone());
+        self.by_reference.insert(reference.clone(), key.clone());
+        self.by_session.push(key, reference, held);
+    }
+
+    pub(crate) fn session_of(&self, reference: &str) -> Option<SessionKey> {
+        self.by_reference.get(reference).cloned()
+    }
+
+    pub(crate) fn remove(&mut self, reference: &str) -> Option<Held> {
+        let key = self.by_reference.remove(reference)?;
+        let held = self.by_session.remove(&key, reference)?;
+        self.by_callback.remove(&held.sdm_callback);
+        Some(held)
+    }
+
+    /// Removes what the context `reference` replaces.
+    pub(crate) fn replaced_by(&mut self, reference: &str) -> Vec<(String, Held)> {
+        let Some(key) = self.session_of(reference) else { return Vec::new() };
+        let replaced = self.by_session.replaced_by(&key, reference);
+        for (reference, held) in &replaced {
+            self.by_reference.remove(reference);
+            self.by_callback.remove(&held.sdm_callback);
+        }
+        replaced
+    }
+
+    pub(crate) fn knows_callback(&self, callback: &str) -> bool {
+        self.by_callback.contains_key(callback)
+    }
+}

@@ -1,0 +1,43 @@
+//! Creating an SM context: `Nsmf_PDUSession_CreateSMContext`, TS 29.502 §5.2.2.2 (Rel-17).
+//!
+//! 1. reads the subscriber's session data at the UDM,
+//! 2. subscribes to their changes (R6),
+//! 3. registers itself for the session (R13),
+//! 4. answers 201 (`smf.answer: after_upstream`).
+//!
+//! When the AMF's time is over, 3 and 2 are released, in this order. A context that the session has already lives on
+//! until the new one's 201 was handed over: if it never is, the UDM gets the old registration back.
+
+use crate::context::{Held, SessionKey};
+use crate::message::CreateSmContext;
+use crate::smf::Core;
+use api::nsmf_pdusession::{SmContext, SmContextCreatedData};
+use sbi::release::Attempt;
+use sbi::server::{Delivery, Failure, Reply};
+use std::rc::Rc;
+
+/// Carries out the procedure.
+pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<Reply, Failure> {
+    let CreateSmContext { served, data, session } = message;
+    let key = SessionKey::of(&session);
+    let _turn = core.shard.turn(&core.turns, key.clone(), &served).await?;
+    let older = core.contexts.borrow().by_session.newest(&key).map(|(_, held)| held.registration.clone());
+
+    let mut attempt = Attempt::begin(&core.shard.ledger, served);
+    let allowed = core.read_sm_data(&attempt, &session, &data.serving_network).await?;
+    let sdm_callback = core.subscribe(&mut attempt, &session).await?;
+    let registration = core.register(&mut attempt, &session, older).await?;
+
+    let committed = attempt.commit(core.new_reference()).await?;
+    let reference = committed.owner().clone();
+    let context = SmContext::new(&session, allowed.pdu_session_type, allowed.session_ambr);
+    let status_uri = data.sm_context_status_uri;
+    let held = Held { context, status_uri, registration, sdm_callback, request: served.request };
+    core.contexts.borrow_mut().add(key, reference.clone(), held);
+    let created = SmContextCreatedData {
+        pdu_session_id: Some(session.pdu_session_id),
+        s_nssai: Some(session.s_nssai),
+        ..SmContextCreatedData::default()
+    };
+    Ok(Reply::created(core.uri_of(&reference), &created, Delivery::of(&committed, core.actor.clone())))
+}

@@ -1,0 +1,120 @@
+//! The endpoints of `Nsmf_PDUSession`, TS 29.502 §6.1 (Rel-17), and the SMF's callbacks.
+
+use crate::message::{CreateSmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
+use crate::smf::Smf;
+use actix::Addr;
+use actix_web::{HttpRequest, web};
+use api::decode::{Ie, decode};
+use api::nsmf_pdusession::{SM_CONTEXTS, SmContextCreateData, SmContextReleaseData, SmContextRetrieveData};
+use bytes::Bytes;
+use sbi::multipart::{self, MultipartError, Part};
+use sbi::party::Served;
+use sbi::problem::{Cause, InvalidParam, ProblemDetails};
+use sbi::server::{Failure, Reply, Shards};
+
+/// The path under which a UDM tells of changes, followed by the subscription's own name.
+pub(crate) const SDM_CALLBACK: &str = "/nsmf-callback/v1/sdm-subscriptions";
+
+/// The routes.
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    let below = |last: &str| web::resource(format!("{SM_CONTEXTS}/{{reference}}/{last}"));
+    app.service(web::resource(SM_CONTEXTS).route(web::post().to(create)))
+        .service(below("retrieve").route(web::post().to(retrieve)))
+        .service(below("release").route(web::post().to(release)))
+        .service(web::resource(format!("{SDM_CALLBACK}/{{name}}")).route(web::post().to(sdm_notify)));
+}
+
+async fn create(
+    request: HttpRequest,
+    body: Bytes,
+    served: Served,
+    shards: web::Data<Shards<Smf>>,
+) -> Result<Reply, Failure> {
+    let (json, parts) = json_of(&request, body)?;
+    let data: SmContextCreateData = decode(&json)?;
+    check_reference(&data, &parts)?;
+    let session = data.session()?;
+    let actor = shards.of(session.supi.as_str());
+    shards.ask(actor, CreateSmContext { served, data, session }).await
+}
+
+/// The JSON of a body, and its parts if it is multipart/related. Plain JSON is tolerated for a creation too (our
+/// choice; the standard wants multipart there).
+fn json_of(request: &HttpRequest, body: Bytes) -> Result<(Bytes, Vec<Part>), Failure> {
+    let content_type =
+        request.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let broken = |e: MultipartError| Failure::new(Cause::InvalidMsgFormat, e.to_string());
+    if multipart::boundary(content_type).map_err(broken)?.is_none() {
+        return Ok((body, Vec::new()));
+    }
+    let parts = multipart::parse(content_type, body).map_err(broken)?;
+    match parts.first().filter(|part| is_json(&part.content_type)) {
+        Some(root) => Ok((root.body.clone(), parts)),
+        None => Err(Failure::new(
+            Cause::InvalidMsgFormat,
+            "expected application/json as the multipart body's root part",
+        )),
+    }
+}
+
+fn is_json(content_type: &str) -> bool {
+    content_type
+        .split(';')
+        .next()
+        .is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// A body that may be left out.
+fn optional<T: Ie>(body: &Bytes) -> Result<Option<T>, Failure> {
+    if body.is_empty() { Ok(None) } else { Ok(Some(decode(body)?)) }
+}
+
+/// `n1SmMsg` names a part by its Content-Id: the part has to be there. Plain JSON has no parts to name.
+fn check_reference(data: &SmContextCreateData, parts: &[Part]) -> Result<(), Failure> {
+    let Some(n1) = data.n1_sm_msg.as_ref().filter(|_| !parts.is_empty()) else { return Ok(()) };
+    if parts.iter().any(|part| part.content_id.as_deref() == Some(&n1.content_id)) {
+        return Ok(());
+    }
+    let param = InvalidParam::body("/n1SmMsg/contentId", "expected the Content-Id of a part");
+    let problem = ProblemDetails::new(Cause::OptionalIeIncorrect, "n1SmMsg names a part that is not there");
+    Err(problem.with_param(param).into())
+}
+
+async fn retrieve(
+    reference: web::Path<String>,
+    body: Bytes,
+    shards: web::Data<Shards<Smf>>,
+) -> Result<Reply, Failure> {
+    let _: Option<SmContextRetrieveData> = optional(&body)?;
+    let reference = reference.into_inner();
+    shards.ask(shard_of(&shards, &reference)?, RetrieveSmContext { reference }).await
+}
+
+async fn release(
+    reference: web::Path<String>,
+    request: HttpRequest,
+    body: Bytes,
+    served: Served,
+    shards: web::Data<Shards<Smf>>,
+) -> Result<Reply, Failure> {
+    let _: Option<SmContextReleaseData> = optional(&json_of(&request, body)?.0)?;
+    let reference = reference.into_inner();
+    shards.ask(shard_of(&shards, &reference)?, ReleaseSmContext { served, reference }).await
+}
+
+async fn sdm_notify(name: web::Path<String>, shards: web::Data<Shards<Smf>>) -> Result<Reply, Failure> {
+    let callback = name.into_inner();
+    shards.ask(shard_of(&shards, &callback)?, SdmNotify { callback }).await
+}
+
+/// The shard that a handed-out reference names.
+fn shard_of<'a>(shards: &'a Shards<Smf>, reference: &str) -> Result<&'a Addr<Smf>, Failure> {
+    let shard = reference.split('-').next().and_then(|shard| shard.parse().ok());
+    shard.and_then(|shard| shards.at(shard)).ok_or_else(|| not_found(reference))
+}
+
+/// 404 `CONTEXT_NOT_FOUND`.
+pub(crate) fn not_found(reference: &str) -> Failure {
+    let reference: String = reference.chars().take(64).collect();
+    Failure::new(Cause::ContextNotFound, format!("there is no SM context {reference}"))
+}

@@ -1,0 +1,15 @@
+//! Mock SMF: SM contexts, `Nsmf_PDUSession` (TS 29.502 (Rel-17)).
+//!
+//! For each SM context the SMF creates an SDM subscription (R6) and a registration (R13) at the UDM, and releases them
+//! when its client's time is over. One file per procedure; [`udm`] is the consumer side towards the UDM.
+
+mod context;
+mod create_sm_context;
+mod endpoint;
+mod message;
+mod release_sm_context;
+mod retrieve_sm_context;
+mod smf;
+mod udm;
+
+pub use smf::{Config, Smf};

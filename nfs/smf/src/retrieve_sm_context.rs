@@ -1,0 +1,19 @@
+//! Reading an SM context: `Nsmf_PDUSession_RetrieveSMContext`, TS 29.502 §5.2.2.5 (Rel-17).
+
+use crate::endpoint::not_found;
+use crate::message::RetrieveSmContext;
+use crate::smf::Core;
+use api::common::NfInstanceId;
+use api::nsmf_pdusession::{SmContext, SmContextRetrievedData};
+use sbi::server::{Failure, Reply};
+
+/// Answers with the context as it stands.
+pub(crate) fn retrieve(core: &Core, message: &RetrieveSmContext) -> Result<Reply, Failure> {
+    let contexts = core.contexts.borrow();
+    let key = contexts.session_of(&message.reference).ok_or_else(|| not_found(&message.reference))?;
+    let newest = contexts.by_session.newest(&key).filter(|(reference, _)| *reference == message.reference);
+    let (_, held) = newest.ok_or_else(|| not_found(&message.reference))?;
+    let smf = NfInstanceId(core.shard.party.instance_id);
+    let context = SmContext { smf_instance_id: Some(smf), ..held.context.clone() };
+    Ok(Reply::ok(&SmContextRetrievedData::from(context)))
+}

@@ -1,0 +1,139 @@
+//! The SMF's actor and its app.
+
+use crate::context::{SessionKey, SmContexts};
+use crate::message::{CreateSmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
+use crate::{create_sm_context, endpoint, release_sm_context, retrieve_sm_context};
+use actix::{Actor, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture, WrapFuture};
+use actix_web::web;
+use api::common::PlmnId;
+use api::nsmf_pdusession::{SM_CONTEXTS, sm_context};
+use sbi::party::NfType;
+use sbi::problem::Cause;
+use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard, WrapsErrors};
+use sbi::turns::Turns;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What an SMF needs.
+#[derive(Clone)]
+pub struct Config {
+    /// Scheme and authority of the UDM.
+    pub udm: String,
+    /// The SMF's network.
+    pub plmn: PlmnId,
+}
+
+/// The SMF on one worker.
+pub struct Smf(Rc<Core>);
+
+/// What the SMF's procedures work on. It outlives each of them.
+pub(crate) struct Core {
+    pub(crate) shard: Shard,
+    pub(crate) config: Config,
+    pub(crate) contexts: RefCell<SmContexts>,
+    pub(crate) turns: Turns<SessionKey>,
+    pub(crate) actor: Recipient<Handover>,
+}
+
+impl Actor for Smf {
+    type Context = Context<Self>;
+}
+
+impl Nf for Smf {
+    type Config = Config;
+
+    const TYPE: NfType = NfType::Smf;
+
+    const APIS: &'static [&'static str] = &["/nsmf-pdusession/v1", "/nsmf-callback/v1"];
+
+    /// TS 29.502 §6.1.3.2.3.1 (Rel-17): errors of the creation of an SM context are wrapped.
+    const WRAPS_ERRORS: WrapsErrors = |method, path| method == "POST" && path == SM_CONTEXTS;
+
+    fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {
+        let actor = context.address().recipient();
+        Smf(Rc::new(Core { shard, config, contexts: RefCell::default(), turns: Turns::default(), actor }))
+    }
+
+    fn routes(app: &mut web::ServiceConfig) {
+        endpoint::routes(app);
+    }
+}
+
+impl Handler<CreateSmContext> for Smf {
+    type Result = ResponseFuture<Result<Reply, Failure>>;
+
+    fn handle(&mut self, message: CreateSmContext, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(create_sm_context::create(self.0.clone(), message))
+    }
+}
+
+impl Handler<RetrieveSmContext> for Smf {
+    type Result = Result<Reply, Failure>;
+
+    fn handle(&mut self, message: RetrieveSmContext, _: &mut Context<Self>) -> Self::Result {
+        retrieve_sm_context::retrieve(&self.0, &message)
+    }
+}
+
+impl Handler<ReleaseSmContext> for Smf {
+    type Result = ResponseFuture<Result<Reply, Failure>>;
+
+    fn handle(&mut self, message: ReleaseSmContext, _: &mut Context<Self>) -> Self::Result {
+        Box::pin(release_sm_context::release(self.0.clone(), message))
+    }
+}
+
+impl Handler<SdmNotify> for Smf {
+    type Result = Result<Reply, Failure>;
+
+    /// A notification for a subscription that was released changes nothing.
+    fn handle(&mut self, message: SdmNotify, _: &mut Context<Self>) -> Self::Result {
+        match self.0.contexts.borrow().knows_callback(&message.callback) {
+            true => Ok(Reply::no_content()),
+            false => Err(Failure::new(Cause::ContextNotFound, "no SM context has such a subscription")),
+        }
+    }
+}
+
+impl Handler<Handover> for Smf {
+    type Result = ();
+
+    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
+        let (core, reference) = (self.0.clone(), handover.owner);
+        let end = async move {
+            match handover.delivered {
+                true => core.end_replaced(&reference).await,
+                false => core.end(&reference).await,
+            }
+        };
+        context.spawn(end.into_actor(self));
+    }
+}
+
+impl Handler<Holdings> for Smf {
+    type Result = MessageResult<Holdings>;
+
+    fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
+        let core = &self.0;
+        let contexts = core.contexts.borrow();
+        let held = contexts.by_session.iter().map(|(_, reference, held)| Held {
+            kind: "sm-context",
+            uri: core.uri_of(reference),
+            request: Some(held.request),
+        });
+        let held = held.collect();
+        MessageResult(Holding { held, running: core.turns.busy() })
+    }
+}
+
+impl Core {
+    /// The URI of an SM context.
+    pub(crate) fn uri_of(&self, reference: &str) -> String {
+        format!("{}{}", self.shard.party.api_root, sm_context(reference))
+    }
+
+    /// A reference to hand out: it carries the shard, so that no directory is needed.
+    pub(crate) fn new_reference(&self) -> String {
+        format!("{}-{}", self.shard.index, self.shard.party.env.entropy.uuid())
+    }
+}

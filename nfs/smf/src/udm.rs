@@ -1,0 +1,116 @@
+//! The consumer side towards the UDM: `Nudm_SDM` and `Nudm_UECM`, TS 29.503 (Rel-17).
+
+use crate::context::SessionKey;
+use crate::endpoint::SDM_CALLBACK;
+use crate::smf::Core;
+use api::common::{Ambr, BitRate, NfInstanceId, PduSessionType, PlmnId, Rest};
+use api::nsmf_pdusession::Session;
+use api::nudm_sdm::{self, SdmSubscription, SmData};
+use api::nudm_uecm::{self, SmfRegistration};
+use http::Method;
+use sbi::client::Call;
+use sbi::problem::Cause;
+use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
+use sbi::server::Failure;
+use serde_json::Value;
+
+/// What a subscription lets a session have.
+pub(crate) struct Allowed {
+    pub(crate) pdu_session_type: PduSessionType,
+    pub(crate) session_ambr: Ambr,
+}
+
+impl Core {
+    fn at_udm(&self, path: &str) -> String {
+        format!("{}{path}", self.config.udm)
+    }
+
+    fn instance_id(&self) -> NfInstanceId {
+        NfInstanceId(self.shard.party.instance_id)
+    }
+
+    /// Reads the session data, and checks that the session is subscribed.
+    pub(crate) async fn read_sm_data(
+        &self,
+        attempt: &Attempt,
+        session: &Session,
+        serving_network: &PlmnId,
+    ) -> Result<Allowed, Failure> {
+        let path = nudm_sdm::sm_data_of(&session.supi, &session.s_nssai, &session.dnn, serving_network);
+        let answer = attempt.read(Call::get(self.at_udm(&path))).await?;
+        let unusable = |_| Failure::new(Cause::UnspecifiedNfFailure, "the UDM's session data cannot be read");
+        let data = SmData::decode(&answer.body).map_err(unusable)?;
+        let denied = |cause| Failure::new(cause, format!("{} may not use it", session.supi));
+        let dnn = data.allows(&session.s_nssai, &session.dnn).map_err(denied)?;
+        let gigabit = || Ambr { uplink: BitRate::mbps(1_000), downlink: BitRate::mbps(1_000) };
+        Ok(Allowed {
+            pdu_session_type: dnn
+                .pdu_session_types
+                .default_session_type
+                .clone()
+                .unwrap_or(PduSessionType::IPV4),
+            session_ambr: dnn.session_ambr.clone().unwrap_or_else(gigabit),
+        })
+    }
+
+    /// Subscribes to changes of the session data (R6); the callback's name is the subscription's own, so that asking
+    /// again with `uniqueSubscription` finds it and no other attempt's.
+    pub(crate) async fn subscribe(
+        &self,
+        attempt: &mut Attempt,
+        session: &Session,
+    ) -> Result<String, Failure> {
+        let callback = self.new_reference();
+        let address = format!("{}{SDM_CALLBACK}/{callback}", self.shard.party.api_root);
+        let monitored = self.at_udm(&nudm_sdm::sm_data(&session.supi));
+        let subscription = SdmSubscription {
+            single_nssai: Some(session.s_nssai),
+            dnn: Some(session.dnn.clone()),
+            ..SdmSubscription::new(self.instance_id(), address, monitored)
+        };
+        let unique = SdmSubscription { unique_subscription: Some(true), ..subscription.clone() };
+        let post = |body| {
+            Call::new(Method::POST, self.at_udm(&nudm_sdm::sdm_subscriptions(&session.supi))).with_json(body)
+        };
+        let creation = Creation {
+            kind: "sdm-subscription",
+            call: post(&subscription),
+            undo: Undo::delete_location(),
+            before: None,
+            settle: Settle::Repeat(post(&unique)),
+            slot: None,
+        };
+        attempt.create(creation).await?;
+        Ok(callback)
+    }
+
+    /// Registers for the session (R13). `older`: the registration of a context that this SMF holds for it already.
+    pub(crate) async fn register(
+        &self,
+        attempt: &mut Attempt,
+        session: &Session,
+        older: Option<Value>,
+    ) -> Result<Value, Failure> {
+        let key = SessionKey::of(session);
+        let uri = self.at_udm(&nudm_uecm::smf_registration(&key.supi, key.pdu_session_id));
+        let registration = SmfRegistration {
+            smf_instance_id: self.instance_id(),
+            pdu_session_id: session.pdu_session_id,
+            single_nssai: session.s_nssai,
+            dnn: Some(session.dnn.clone()),
+            plmn_id: self.config.plmn.clone(),
+            rest: Rest::new(),
+        };
+        let creation = Creation {
+            kind: "smf-registration",
+            call: Call::new(Method::PUT, &uri).with_json(&registration),
+            // Naming itself, the SMF cannot hit another's registration.
+            undo: Undo::delete(format!("{uri}?smf-instance-id={}", self.instance_id())),
+            before: older,
+            settle: Settle::KnownUri,
+            slot: Some(SlotKey::Uri(uri)),
+        };
+        attempt.create(creation).await?;
+        Ok(serde_json::to_value(&registration).unwrap_or_default())
+    }
+}

@@ -1,0 +1,148 @@
+//! The UDM's actor and its app.
+
+use crate::context::{Registration, RegistrationKey, Subscription, SubscriptionKey};
+use crate::{sdm, subscribe, uecm};
+use actix::{
+    Actor, ActorFutureExt, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture,
+    WrapFuture,
+};
+use actix_web::web;
+use api::common::{PlmnId, Supi};
+use sbi::client::InProcess;
+use sbi::contexts::Contexts;
+use sbi::party::NfType;
+use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
+use sbi::turns::Turns;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Makes the in-process UDR of a worker.
+pub type LocalUdr = Arc<dyn Fn() -> InProcess + Send + Sync>;
+
+/// What a UDM needs.
+#[derive(Clone)]
+pub struct Config {
+    /// Scheme and authority of the UDR.
+    pub udr: String,
+    /// The UDR, where it lives in this process instead of the network.
+    pub local_udr: Option<LocalUdr>,
+    /// The network whose data are meant where a consumer does not say.
+    pub home_plmn: PlmnId,
+}
+
+/// The UDM on one worker.
+pub struct Udm(pub(crate) Rc<Core>);
+
+/// What the UDM's procedures work on. It outlives each of them.
+pub(crate) struct Core {
+    pub(crate) shard: Shard,
+    pub(crate) config: Config,
+    pub(crate) registrations: RefCell<Contexts<RegistrationKey, Registration>>,
+    pub(crate) registration_turns: Turns<RegistrationKey>,
+    pub(crate) subscriptions: RefCell<Contexts<SubscriptionKey, Subscription>>,
+    pub(crate) subscription_turns: Turns<Supi>,
+    pub(crate) actor: Recipient<Handover>,
+}
+
+impl Actor for Udm {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Context<Self>) {
+        let core = self.0.clone();
+        context.spawn(subscribe::expire(core).into_actor(self).map(|(), _, _| ()));
+    }
+}
+
+impl Nf for Udm {
+    type Config = Config;
+
+    const TYPE: NfType = NfType::Udm;
+
+    const APIS: &'static [&'static str] = &["/nudm-sdm/v2", "/nudm-uecm/v1"];
+
+    fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {
+        if let Some(local_udr) = &config.local_udr {
+            let authority =
+                config.udr.split_once("://").map_or(config.udr.as_str(), |(_, authority)| authority);
+            shard.client().mount(authority, local_udr());
+        }
+        Udm(Rc::new(Core {
+            shard,
+            config,
+            registrations: RefCell::default(),
+            registration_turns: Turns::default(),
+            subscriptions: RefCell::default(),
+            subscription_turns: Turns::default(),
+            actor: context.address().recipient(),
+        }))
+    }
+
+    fn routes(app: &mut web::ServiceConfig) {
+        sdm::routes(app);
+        uecm::routes(app);
+    }
+}
+
+/// Hands a message to the procedure that serves it.
+macro_rules! procedure {
+    ($message:ty => $procedure:path) => {
+        impl Handler<$message> for Udm {
+            type Result = ResponseFuture<Result<Reply, Failure>>;
+
+            fn handle(&mut self, message: $message, _: &mut Context<Self>) -> Self::Result {
+                Box::pin($procedure(self.0.clone(), message))
+            }
+        }
+    };
+}
+
+procedure!(sdm::GetSmData => crate::sm_data::get);
+procedure!(sdm::Subscribe => subscribe::create);
+procedure!(sdm::Unsubscribe => subscribe::delete);
+procedure!(uecm::Register => uecm::register);
+procedure!(uecm::GetRegistration => uecm::get);
+procedure!(uecm::GetRegistrations => uecm::list);
+procedure!(uecm::Deregister => uecm::deregister);
+
+impl Handler<Handover> for Udm {
+    type Result = ();
+
+    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
+        let core = self.0.clone();
+        if handover.delivered {
+            core.keep(&handover.owner);
+        } else {
+            context.spawn(async move { core.drop_owner(&handover.owner).await }.into_actor(self));
+        }
+    }
+}
+
+impl Handler<Holdings> for Udm {
+    type Result = MessageResult<Holdings>;
+
+    fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
+        let core = &self.0;
+        let running = core.registration_turns.busy() + core.subscription_turns.busy();
+        MessageResult(Holding { held: core.held(), running })
+    }
+}
+
+impl Core {
+    fn held(&self) -> Vec<Held> {
+        let root = &self.shard.party.api_root;
+        let registrations = self.registrations.borrow();
+        let registrations = registrations.iter().map(|(key, _, registration)| Held {
+            kind: "smf-registration",
+            uri: format!("{root}{}", api::nudm_uecm::smf_registration(&key.supi, key.pdu_session_id)),
+            request: Some(registration.request),
+        });
+        let subscriptions = self.subscriptions.borrow();
+        let subscriptions = subscriptions.iter().map(|(key, _, subscription)| Held {
+            kind: "sdm-subscription",
+            uri: format!("{root}{}", api::nudm_sdm::sdm_subscription(&key.supi, &key.id)),
+            request: Some(subscription.request),
+        });
+        registrations.chain(subscriptions).collect()
+    }
+}

@@ -1,0 +1,218 @@
+//! Which SMF serves a session: `Nudm_UECM_Registration`, `Get` and `Deregistration`, TS 29.503 §5.3.2 (Rel-17).
+//!
+//! Creates: R14, the same registration in the UDR; released when the SMF's time is over, or put back to what the UDR
+//! held before.
+
+use crate::context::{Registration, RegistrationKey, owner};
+use crate::udm::{Core, Udm};
+use crate::udr::is_empty;
+use actix::Message;
+use actix_web::{HttpRequest, web};
+use api::common::{NfInstanceId, PduSessionId, Supi};
+use api::decode::decode;
+use api::nudm_uecm::{self, SmfRegistration};
+use api::path::variable;
+use api::query::Query;
+use bytes::Bytes;
+use sbi::client::Upstream;
+use sbi::party::Served;
+use sbi::problem::{Cause, InvalidParam, ProblemDetails};
+use sbi::release::Attempt;
+use sbi::server::{Delivery, Failure, Reply, Shards};
+use std::rc::Rc;
+
+/// The routes.
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(
+        web::resource("/nudm-uecm/v1/{ueId}/registrations/smf-registrations")
+            .route(web::get().to(get_registrations)),
+    )
+    .service(
+        web::resource("/nudm-uecm/v1/{ueId}/registrations/smf-registrations/{pduSessionId}")
+            .route(web::put().to(put_registration))
+            .route(web::get().to(get_registration))
+            .route(web::delete().to(delete_registration)),
+    );
+}
+
+fn key(path: web::Path<(String, String)>) -> Result<RegistrationKey, Failure> {
+    let (supi, id) = path.into_inner();
+    Ok(RegistrationKey { supi: variable("ueId", &supi)?, pdu_session_id: variable("pduSessionId", &id)? })
+}
+
+/// An SMF registers.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct Register {
+    served: Served,
+    key: RegistrationKey,
+    value: SmfRegistration,
+}
+
+async fn put_registration(
+    path: web::Path<(String, String)>,
+    body: Bytes,
+    served: Served,
+    shards: web::Data<Shards<Udm>>,
+) -> Result<Reply, Failure> {
+    let (key, value): (_, SmfRegistration) = (key(path)?, decode(&body)?);
+    if value.pdu_session_id != key.pdu_session_id {
+        let detail = format!("the path says session {}", key.pdu_session_id);
+        let param = InvalidParam::body("/pduSessionId", "expected the same as in the path");
+        return Err(ProblemDetails::new(Cause::MandatoryIeIncorrect, detail).with_param(param).into());
+    }
+    shards.ask(shards.of(key.supi.as_str()), Register { served, key, value }).await
+}
+
+/// Registers an SMF: 201 the first time, 204 when it replaces a registration.
+pub(crate) async fn register(core: Rc<Core>, message: Register) -> Result<Reply, Failure> {
+    let Register { served, key, value } = message;
+    let _turn = core.shard.turn(&core.registration_turns, key.clone(), &served).await?;
+    let mut attempt = Attempt::begin(&core.shard.ledger, served);
+    let is_new = core.put_registration(&mut attempt, &key, &value).await?;
+    let session = key.pdu_session_id.to_string();
+    let committed = attempt.commit(owner("registration", &key.supi, &session, served.request)).await?;
+    let delivery = Delivery::of(&committed, core.actor.clone());
+    let location = nudm_uecm::smf_registration(&key.supi, key.pdu_session_id);
+    let reply = match is_new {
+        true => Reply::created(format!("{}{location}", core.shard.party.api_root), &value, delivery),
+        false => Reply::no_content().delivered_by(delivery),
+    };
+    let written_unix_ms = core.shard.party.env.clock.stamp().unix_ms();
+    let registration = Registration { value, request: served.request, written_unix_ms };
+    core.registrations.borrow_mut().push(key, committed.owner().clone(), registration);
+    Ok(reply)
+}
+
+/// Read the registration of one session.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct GetRegistration {
+    served: Served,
+    key: RegistrationKey,
+}
+
+async fn get_registration(
+    path: web::Path<(String, String)>,
+    served: Served,
+    shards: web::Data<Shards<Udm>>,
+) -> Result<Reply, Failure> {
+    let key = key(path)?;
+    shards.ask(shards.here(), GetRegistration { served, key }).await
+}
+
+/// Reads it from the UDR.
+pub(crate) async fn get(core: Rc<Core>, message: GetRegistration) -> Result<Reply, Failure> {
+    let call = core.registration_call(&message.key);
+    let answer = core.shard.client().read(&message.served, call).await?;
+    Ok(Reply::json(answer.body))
+}
+
+/// Read the registrations of a subscriber.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct GetRegistrations {
+    served: Served,
+    supi: Supi,
+}
+
+async fn get_registrations(
+    supi: web::Path<String>,
+    served: Served,
+    shards: web::Data<Shards<Udm>>,
+) -> Result<Reply, Failure> {
+    let supi = variable("ueId", &supi)?;
+    shards.ask(shards.here(), GetRegistrations { served, supi }).await
+}
+
+/// Reads them from the UDR; none at all is a 404.
+pub(crate) async fn list(core: Rc<Core>, message: GetRegistrations) -> Result<Reply, Failure> {
+    let call = core.registrations_call(&message.supi);
+    let answer = core.shard.client().read(&message.served, call).await?;
+    let smf_registration_list: Vec<SmfRegistration> = answer.json().unwrap_or_default();
+    if smf_registration_list.is_empty() {
+        return Err(Failure::new(Cause::ContextNotFound, "no SMF is registered for this subscriber"));
+    }
+    Ok(Reply::ok(&nudm_uecm::SmfRegistrationInfo { smf_registration_list }))
+}
+
+/// An SMF deregisters.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct Deregister {
+    served: Served,
+    key: RegistrationKey,
+    smf_instance_id: Option<NfInstanceId>,
+}
+
+async fn delete_registration(
+    path: web::Path<(String, String)>,
+    request: HttpRequest,
+    served: Served,
+    shards: web::Data<Shards<Udm>>,
+) -> Result<Reply, Failure> {
+    let key = key(path)?;
+    let smf_instance_id = Query::parse(request.query_string())?.text("smf-instance-id")?;
+    shards.ask(shards.of(key.supi.as_str()), Deregister { served, key, smf_instance_id }).await
+}
+
+/// Ends a registration. Late or not, it is carried out, but never on one that was written after the request was sent,
+/// and, where the SMF names itself, never on another SMF's.
+pub(crate) async fn deregister(core: Rc<Core>, message: Deregister) -> Result<Reply, Failure> {
+    let Deregister { served, key, smf_instance_id } = message;
+    let _turn = core.shard.turn(&core.registration_turns, key.clone(), &served).await?;
+    let smf = core.registered_smf(&served, &key).await?;
+    if smf_instance_id.is_some_and(|named| named != smf) {
+        let detail = format!("session {} is served by SMF {smf}", key.pdu_session_id);
+        return Err(Failure::new(Cause::UnprocessableRequest, detail));
+    }
+    core.end_registration(&served, &key).await?;
+    core.unsubscribe_implicitly(&key.supi, smf).await;
+    Ok(Reply::no_content())
+}
+
+impl Core {
+    async fn registered_smf(&self, served: &Served, key: &RegistrationKey) -> Result<NfInstanceId, Failure> {
+        let now = self.shard.party.env.clock.now();
+        if let Some((_, registration)) = self.registrations.borrow().newest(key) {
+            return match served.is_late_and_older_than(registration.written_unix_ms, now) {
+                true => Err(Failure::TimedOut),
+                false => Ok(registration.value.smf_instance_id),
+            };
+        }
+        let answer = self.shard.client().read(served, self.registration_call(key)).await?;
+        let unusable = || Failure::new(Cause::ContextNotFound, "the UDR holds no usable registration");
+        answer.json::<SmfRegistration>().map(|r| r.smf_instance_id).ok_or_else(unusable)
+    }
+
+    async fn end_registration(&self, served: &Served, key: &RegistrationKey) -> Result<(), Failure> {
+        let ended = self.registrations.borrow_mut().take(key);
+        if ended.is_empty() {
+            let deleted = self.shard.client().read(served, self.delete_registration_call(key)).await;
+            return match deleted {
+                Err(Upstream::Refused(answer)) if is_empty(&answer) => Ok(()),
+                other => other.map(|_| ()).map_err(Failure::from),
+            };
+        }
+        for (owner, _) in ended.iter().rev() {
+            self.shard.ledger.delivered(owner);
+            self.shard.ledger.disown(owner).await;
+        }
+        Ok(())
+    }
+
+    /// With an SMF's last registration for a subscriber end those of its subscriptions that ask for it.
+    async fn unsubscribe_implicitly(&self, supi: &Supi, smf: NfInstanceId) {
+        let still_serves = {
+            let first = RegistrationKey { supi: supi.clone(), pdu_session_id: PduSessionId(0) };
+            let registrations = self.registrations.borrow();
+            let of_supi = registrations.iter_from(&first).take_while(|(key, _, _)| key.supi == *supi);
+            of_supi.into_iter().any(|(_, _, r)| r.value.smf_instance_id == smf)
+        };
+        if !still_serves {
+            for key in self.implicit_subscriptions(supi, smf) {
+                self.end_subscription(&key).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The UDR's actor and its app.
+
+use crate::operation::{Operation, Server, serve, undo};
+use crate::repository::Repository;
+use actix::{Actor, AsyncContext, Context, Handler, Message, MessageResult};
+use actix_web::{HttpRequest, web};
+use bytes::Bytes;
+use sbi::party::{NfType, Served};
+use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard, Shards};
+use std::sync::Arc;
+
+/// What a UDR needs: the data, shared by its workers.
+#[derive(Clone)]
+pub struct Config {
+    /// The data.
+    pub repository: Arc<Repository>,
+}
+
+/// The UDR on one worker. It keeps no contexts: each request is one step on the shared data.
+pub struct Udr {
+    shard: Shard,
+    repository: Arc<Repository>,
+}
+
+impl Actor for Udr {
+    type Context = Context<Self>;
+}
+
+impl Nf for Udr {
+    type Config = Config;
+
+    const TYPE: NfType = NfType::Udr;
+
+    const APIS: &'static [&'static str] = &["/nudr-dr/v2", "/nudr-dr/v1"];
+
+    fn new(shard: Shard, config: Config, _: &mut Context<Self>) -> Self {
+        Udr { shard, repository: config.repository }
+    }
+
+    fn routes(app: &mut web::ServiceConfig) {
+        app.route("/nudr-dr/{version}/{resource:.*}", web::route().to(operate));
+    }
+}
+
+/// A request for the actor.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+struct Operate(Operation);
+
+async fn operate(
+    request: HttpRequest,
+    body: Bytes,
+    served: Served,
+    shards: web::Data<Shards<Udr>>,
+) -> Result<Reply, Failure> {
+    let operation = Operation {
+        method: request.method().to_string(),
+        path: request.path().to_owned(),
+        query: request.query_string().to_owned(),
+        body,
+        served: Some(served),
+    };
+    shards.ask(shards.here(), Operate(operation)).await
+}
+
+impl Handler<Operate> for Udr {
+    type Result = Result<Reply, Failure>;
+
+    fn handle(&mut self, Operate(operation): Operate, context: &mut Context<Self>) -> Self::Result {
+        let party = &self.shard.party;
+        let actor = Some(context.address().recipient());
+        let server = Server { repository: &self.repository, env: &party.env, root: &party.api_root, actor };
+        serve(&server, &operation)
+    }
+}
+
+impl Handler<Handover> for Udr {
+    type Result = ();
+
+    fn handle(&mut self, handover: Handover, _: &mut Context<Self>) {
+        if !handover.delivered {
+            undo(&self.repository, &handover.owner);
+        }
+    }
+}
+
+impl Handler<Holdings> for Udr {
+    type Result = MessageResult<Holdings>;
+
+    /// The data are shared: the first shard tells of them for all.
+    fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
+        let first = self.shard.index == 0;
+        let held: Vec<Held> =
+            if first { self.repository.held(&self.shard.party.api_root) } else { Vec::new() };
+        MessageResult(Holding { held, running: 0 })
+    }
+}

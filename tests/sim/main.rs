@@ -1,0 +1,4 @@
+//! Behaviour under simulated time and network.
+#![allow(clippy::unwrap_used)]
+
+mod smoke;
