@@ -3,7 +3,10 @@
 //! This is the only crate that knows every NF. A [`lab::Lab`] is one isolated world, on free ports of the loopback or
 //! under simulated time and network; the code of the NFs is the same in both.
 
+pub mod cli;
+pub mod demo;
 pub mod lab;
+pub mod operator;
 pub mod process;
 pub mod registry;
 pub mod simulation;

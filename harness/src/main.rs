@@ -1,1 +1,5 @@
-fn main() {}
+//! The binary `mock5g`.
+
+fn main() -> std::process::ExitCode {
+    mock5g::cli::run()
+}

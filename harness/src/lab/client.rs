@@ -29,7 +29,7 @@ impl LabClient {
     /// Sends a request and waits for its answer. Nothing is added but the headers that every request has.
     pub async fn send(&self, call: Call) -> Sent {
         let served = Served::own(self.0.party());
-        self.0.request_as_is(&served, call).await
+        self.0.request_as_is(&served, signed(call)).await
     }
 
     /// Sends a request, and resets its stream after `wait`, or as soon as `left` ends.
@@ -38,7 +38,7 @@ impl LabClient {
         tokio::select! {
             biased;
             () = left => {}
-            _ = self.0.request_as_is(&served, call) => {}
+            _ = self.0.request_as_is(&served, signed(call)) => {}
         }
     }
 
@@ -52,4 +52,10 @@ impl LabClient {
         let seen = self.0.env().events.wait(0, |e| &*e.nf == nf && e.event == event);
         let _ = tokio::time::timeout(Duration::from_secs(60), seen).await;
     }
+}
+
+/// The client names itself unless the call does.
+fn signed(mut call: Call) -> Call {
+    call.headers.entry(http::header::USER_AGENT).or_insert(http::HeaderValue::from_static("client"));
+    call
 }

@@ -128,7 +128,8 @@ impl Client {
         facts: Facts,
         outcome: Option<Result<Answer, NoAnswer>>,
     ) -> Result<Answer, Upstream> {
-        let facts = Facts { budget_left_ms: served.facts(&self.party).budget_left_ms, ..facts };
+        let left = served.facts(&self.party).budget_left_ms.unwrap_or_else(|| budget.left_ms(self.now()));
+        let facts = Facts { budget_left_ms: Some(left), ..facts };
         let in_time = self.now() < budget.until();
         match outcome {
             Some(Ok(answer)) if in_time => {
@@ -225,7 +226,7 @@ impl Client {
         headers.extend(call.headers.clone());
         let signature =
             HeaderValue::from_str(&self.party.signature()).map_err(|_| unusable("unusable name"))?;
-        headers.insert(USER_AGENT, signature);
+        headers.entry(USER_AGENT).or_insert(signature);
         headers
             .entry(ACCEPT)
             .or_insert(HeaderValue::from_static("application/json, application/problem+json"));

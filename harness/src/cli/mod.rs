@@ -1,0 +1,125 @@
+//! The command line.
+//!
+//! Data go to stdout, talk goes to stderr. Exit codes: 0 all well, 1 a verdict failed, 2 usage, 3 the environment is
+//! at fault, 130 interrupted.
+
+mod nf;
+
+use crate::demo::{self, Format, SCENARIOS, Scenario};
+use clap::{Args, Parser, Subcommand};
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All well.
+    Well,
+    /// A resource was left hanging, or an expectation was not met.
+    VerdictFailed,
+    /// The command line is wrong.
+    Usage,
+    /// A port is in use, or the like.
+    Environment,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Well => 0,
+            Exit::VerdictFailed => 1,
+            Exit::Usage => 2,
+            Exit::Environment => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// A testbed of mock 5G core network functions that behave in time.
+///
+/// A request on the service based interface can say until when its client waits: 3gpp-Sbi-Sender-Timestamp plus
+/// 3gpp-Sbi-Max-Rsp-Time (TS 29.500 §6.11.2). The mocks stop when that moment has passed, answer 504
+/// TIMED_OUT_REQUEST, and release whatever they had already created further upstream.
+#[derive(Parser)]
+#[command(name = "mock5g", version, after_help = "Begin with: mock5g demo")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Play a built-in scenario on a fresh lab over real HTTP/2, and show what happened
+    Demo(DemoArgs),
+    /// Start one NF, until Ctrl-C or SIGTERM
+    Nf(nf::NfArgs),
+}
+
+/// Plays a scenario on AMF, SMF, UDM and UDR in this process, each behind its own HTTP/2 port on the loopback.
+///
+/// Prints the ladder (when, how much was left of the request's budget, from whom to whom, what), the ledger of every
+/// resource that was created upstream, and the verdict: what creators say they made, compared with what producers say
+/// they hold. Exits 0 if nothing is left hanging, else 1.
+#[derive(Args)]
+struct DemoArgs {
+    /// Which scenario; see --list
+    #[arg(default_value = SCENARIOS[0].name)]
+    name: String,
+    /// List the scenarios
+    #[arg(long)]
+    list: bool,
+    /// Print events, resources and verdict as one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Well.into() };
+        }
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .init();
+    let system = actix::System::new();
+    let exit = match cli.command {
+        Command::Demo(args) => system.block_on(run_demo(args)),
+        Command::Nf(args) => system.block_on(nf::run(args)),
+    };
+    exit.into()
+}
+
+async fn run_demo(args: DemoArgs) -> Exit {
+    if args.list {
+        return list(args.json);
+    }
+    let Some(scenario) = demo::find(&args.name) else {
+        eprintln!("error: there is no scenario {:?}; see `mock5g demo --list`", args.name);
+        return Exit::Usage;
+    };
+    let format = if args.json { Format::Json } else { Format::Text };
+    match demo::play(scenario, format).await {
+        Ok(true) => Exit::Well,
+        Ok(false) => Exit::VerdictFailed,
+        Err(error) => {
+            eprintln!("error: the report cannot be written: {error}");
+            Exit::Environment
+        }
+    }
+}
+
+fn list(json: bool) -> Exit {
+    for Scenario { name, title, .. } in SCENARIOS {
+        match json {
+            true => println!("{}", serde_json::json!({"name": name, "title": title})),
+            false => println!("{name:<20} {title}"),
+        }
+    }
+    Exit::Well
+}
