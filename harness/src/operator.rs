@@ -66,11 +66,11 @@ fn quiet(env: &Env) -> Env {
 }
 
 fn routes(app: &mut web::ServiceConfig) {
-    app.route("/livez", web::get().to(livez))
-        .route("/readyz", web::get().to(readyz))
-        .route("/mock5g/v1/held", web::get().to(held))
-        .route("/mock5g/v1/resources", web::get().to(resources))
-        .route("/mock5g/v1/events", web::get().to(events))
+    app.service(web::resource("/livez").get(livez))
+        .service(web::resource("/readyz").get(readyz))
+        .service(web::resource("/mock5g/v1/held").get(held))
+        .service(web::resource("/mock5g/v1/resources").get(resources))
+        .service(web::resource("/mock5g/v1/events").get(events))
         .default_service(web::to(unknown));
 }
 

@@ -26,11 +26,11 @@ pub fn supi(n: u64) -> Supi {
     first.nth(n).expect("within the block")
 }
 
-/// The default data network.
+/// The data network `name`.
 ///
 /// # Panics
 ///
-/// Never: the name is a constant.
+/// If no data network can have this name.
 pub fn dnn(name: &str) -> Dnn {
     name.parse().expect("a DNN")
 }

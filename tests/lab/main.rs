@@ -1,4 +1,31 @@
 //! Behaviour over real HTTP/2 on the loopback.
 #![allow(clippy::unwrap_used)]
 
+mod announced_budget;
+mod attempts;
+mod bad_bodies;
+mod bad_paths;
+mod bad_timing;
+mod captures;
+mod cases;
+mod client_gone;
+mod done_rules;
+mod drop_mode;
+mod irrevocable;
+mod late_answers;
+mod late_on_receipt;
+mod late_release;
+mod lost_answers;
+mod margin;
+mod multipart;
 mod release_on_timeout;
+mod release_requests;
+mod sdm_subscriptions;
+mod slots;
+mod status_notification;
+mod strict;
+mod support;
+mod too_big;
+mod tools;
+mod unanswered_creates;
+mod which_504;

@@ -1,4 +1,10 @@
-//! Behaviour under simulated time and network.
+//! Behaviour under simulated time and network: the real NFs, by a seed.
 #![allow(clippy::unwrap_used)]
 
-mod smoke;
+mod clock;
+mod determinism;
+mod network;
+mod seeds;
+mod slots;
+mod sweep;
+mod world;

@@ -7,6 +7,7 @@ mod nf;
 
 use crate::demo::{self, Format, SCENARIOS, Scenario};
 use clap::{Args, Parser, Subcommand};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -48,20 +49,20 @@ struct Cli {
     command: Command,
 }
 
+/// What each does is said at its arguments: a word here would hide that from its `--help`.
 #[derive(Subcommand)]
 enum Command {
-    /// Play a built-in scenario on a fresh lab over real HTTP/2, and show what happened
     Demo(DemoArgs),
-    /// Start one NF, until Ctrl-C or SIGTERM
     Nf(nf::NfArgs),
 }
 
-/// Plays a scenario on AMF, SMF, UDM and UDR in this process, each behind its own HTTP/2 port on the loopback.
+/// Play a built-in scenario on a fresh lab over real HTTP/2, and show what happened
 ///
-/// Prints the ladder (when, how much was left of the request's budget, from whom to whom, what), the ledger of every
+/// The lab is an AMF, an SMF, a UDM and a UDR in this process, each behind its own HTTP/2 port on the loopback. Prints the ladder (when, how much was left of the request's budget, from whom to whom, what), the ledger of every
 /// resource that was created upstream, and the verdict: what creators say they made, compared with what producers say
-/// they hold. Exits 0 if nothing is left hanging, else 1.
+/// they hold. The last line is the verdict; with --json it is the last object, and the line goes to stderr.
 #[derive(Args)]
+#[command(after_long_help = DEMO_EXIT_CODES)]
 struct DemoArgs {
     /// Which scenario; see --list
     #[arg(default_value = SCENARIOS[0].name)]
@@ -74,6 +75,10 @@ struct DemoArgs {
     json: bool,
 }
 
+const DEMO_EXIT_CODES: &str = "\
+Exit codes: 0 nothing is left hanging, 1 something is or the scenario did not go as it should, 2 the command line is
+wrong, 3 the report cannot be written";
+
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -83,10 +88,7 @@ pub fn run() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Well.into() };
         }
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(log_filter()).with_writer(std::io::stderr).init();
     let system = actix::System::new();
     let exit = match cli.command {
         Command::Demo(args) => system.block_on(run_demo(args)),
@@ -95,18 +97,31 @@ pub fn run() -> ExitCode {
     exit.into()
 }
 
+/// Warnings and errors, unless RUST_LOG says otherwise.
+fn log_filter() -> tracing_subscriber::EnvFilter {
+    let warnings = tracing_subscriber::filter::LevelFilter::WARN.into();
+    tracing_subscriber::EnvFilter::builder().with_default_directive(warnings).from_env_lossy()
+}
+
 async fn run_demo(args: DemoArgs) -> Exit {
     if args.list {
-        return list(args.json);
+        return told(list(args.json).map(|()| true));
     }
     let Some(scenario) = demo::find(&args.name) else {
         eprintln!("error: there is no scenario {:?}; see `mock5g demo --list`", args.name);
         return Exit::Usage;
     };
     let format = if args.json { Format::Json } else { Format::Text };
-    match demo::play(scenario, format).await {
+    told(demo::play(scenario, format).await)
+}
+
+/// What a report, and whether it could be written, mean for the exit code. A reader that has seen enough, as in
+/// `mock5g demo | head`, is no error.
+fn told(report: io::Result<bool>) -> Exit {
+    match report {
         Ok(true) => Exit::Well,
         Ok(false) => Exit::VerdictFailed,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Well,
         Err(error) => {
             eprintln!("error: the report cannot be written: {error}");
             Exit::Environment
@@ -114,12 +129,13 @@ async fn run_demo(args: DemoArgs) -> Exit {
     }
 }
 
-fn list(json: bool) -> Exit {
+fn list(json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
     for Scenario { name, title, .. } in SCENARIOS {
         match json {
-            true => println!("{}", serde_json::json!({"name": name, "title": title})),
-            false => println!("{name:<20} {title}"),
+            true => writeln!(out, "{}", serde_json::json!({"name": name, "title": title}))?,
+            false => writeln!(out, "{name:<20} {title}")?,
         }
     }
-    Exit::Well
+    Ok(())
 }

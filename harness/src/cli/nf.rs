@@ -12,50 +12,90 @@ use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::policy::Policy;
 use sbi::server::Workers;
-use std::collections::BTreeMap;
-use std::io::Write;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Starts one NF and prints, when it is ready, one JSON line that says where: SBI and operator plane.
+/// Start one NF, until Ctrl-C or SIGTERM
+///
+/// When it is ready, it prints one JSON line that says where: SBI and operator plane.
 ///
 /// It knows the default subscribers (imsi-001010000000001 and the 99 that follow, and imsi-999700000021309; slice 1,
-/// data network internet) if it is a UDR, or a UDM without --peer udr=... On SIGTERM or Ctrl-C it releases what it
-/// still owns upstream, at most 5 s, and says what it could not release.
+/// data network internet) if it is a UDR, or a UDM without --peer udr=... It starts without its peers and asks them
+/// when it needs them.
+///
+/// On SIGTERM or Ctrl-C it lets requests end, then releases what it still owns upstream, at most 5 s for each, and says
+/// what it could not release; a second signal ends it at once.
 #[derive(Args)]
+#[command(after_long_help = AFTER_HELP)]
 pub(super) struct NfArgs {
     /// amf, smf, udm or udr
     #[arg(value_name = "TYPE", value_parser = nf_type)]
     nf_type: NfType,
     /// Where the SBI listens; port 0 takes a free one [default: 127.0.0.1 and the lab's port: amf 7705, smf 7704,
     /// udm 7712, udr 7720]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     bind: Option<SocketAddr>,
     /// Scheme and authority that others shall use, in Location and callbacks [default: http:// and the bound address;
     /// for 0.0.0.0 and :: this machine's own address]
-    #[arg(long, value_name = "APIROOT", value_parser = api_root)]
+    #[arg(long, value_name = "APIROOT", value_parser = own_api_root)]
     advertise: Option<String>,
-    /// A producer that this NF calls, e.g. udm=http://127.0.0.1:7712; may be repeated
+    /// A producer that this NF calls, e.g. udm=http://127.0.0.1:7712; may be repeated, once for each type
     #[arg(long = "peer", value_name = "TYPE=APIROOT", value_parser = peer)]
     peers: Vec<(NfType, String)>,
     /// Where the operator plane listens [default: 127.0.0.1 and the SBI port + 1000; a free port if that is 0]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     admin: Option<SocketAddr>,
 }
+
+const AFTER_HELP: &str = "\
+Example, a UDM with its data in a UDR, and an SMF:
+  mock5g nf udr &
+  mock5g nf udm --peer udr=http://127.0.0.1:7720 &
+  mock5g nf smf --peer udm=http://127.0.0.1:7712 &
+  curl http://127.0.0.1:8704/readyz
+
+Exit codes: 0 stopped by SIGTERM, 1 something may be left hanging upstream, 2 the command line is wrong, 3 a port is in
+use or the like, 130 Ctrl-C";
 
 fn nf_type(text: &str) -> Result<NfType, String> {
     let known = NfType::ALL.iter().find(|t| t.as_str().eq_ignore_ascii_case(text));
     known.copied().ok_or_else(|| "expected amf, smf, udm or udr".into())
 }
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected ADDR:PORT, e.g. 127.0.0.1:7712 or [::1]:0".into())
+}
+
 fn api_root(text: &str) -> Result<String, String> {
     let expected = || format!("expected http://host[:port], but found {text:?}");
     let text = text.trim_end_matches('/');
     let uri: http::Uri = text.parse().map_err(|_| expected())?;
-    let usable = uri.scheme_str() == Some("http") && uri.authority().is_some_and(|a| a.port_u16() != Some(0));
-    if usable && uri.query().is_none() { Ok(text.to_owned()) } else { Err(expected()) }
+    let authority = uri.authority().ok_or_else(expected)?;
+    let no_port = authority.as_str().ends_with(authority.host());
+    let callable = no_port || authority.port_u16().is_some_and(|port| port > 0);
+    if callable && uri.scheme_str() == Some("http") && uri.query().is_none() {
+        Ok(text.to_owned())
+    } else {
+        Err(expected())
+    }
+}
+
+/// An apiRoot to hand out: others cannot call 0.0.0.0.
+fn own_api_root(text: &str) -> Result<String, String> {
+    let root = api_root(text)?;
+    let uri: http::Uri = root.parse().map_err(|_| "expected a URI")?;
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse::<IpAddr>() {
+        Ok(ip) if ip.is_unspecified() => {
+            Err(format!("nobody can call {ip}; expected an address of this machine"))
+        }
+        _ => Ok(root),
+    }
 }
 
 fn peer(text: &str) -> Result<(NfType, String), String> {
@@ -80,43 +120,78 @@ struct Places {
     admin_root: String,
 }
 
+/// The first line on stdout.
+#[derive(Serialize)]
+struct Ready<'a> {
+    nf: &'a str,
+    sbi: &'a str,
+    admin: &'a str,
+}
+
+impl Ready<'_> {
+    fn tell(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", serde_json::to_string(self)?)?;
+        out.flush()
+    }
+}
+
 pub(super) async fn run(args: NfArgs) -> Exit {
-    let env = Env::system();
-    let places = match listen(&args, &env).await {
-        Ok(places) => places,
+    if let Some(twice) = named_twice(&args.peers) {
+        eprintln!(
+            "error: --peer names more than one {}; an NF calls one producer of each type",
+            twice.as_str()
+        );
+        return Exit::Usage;
+    }
+    match serve(&args).await {
+        Ok(exit) => exit,
         Err(error) => {
             eprintln!("error: {error}");
-            return Exit::Environment;
+            Exit::Environment
         }
-    };
+    }
+}
+
+fn named_twice(peers: &[(NfType, String)]) -> Option<NfType> {
+    let mut seen = BTreeSet::new();
+    peers.iter().map(|(nf_type, _)| *nf_type).find(|nf_type| !seen.insert(*nf_type))
+}
+
+/// From the first socket to the last release; an error is the environment's fault.
+async fn serve(args: &NfArgs) -> Result<Exit, String> {
+    let mut signals = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}"))?;
+    let env = Env::system();
+    let Places { sbi, admin, api_root, admin_root } = listen(args, &env).await?;
     let name = args.nf_type.as_str().to_lowercase();
-    let ready = serde_json::json!({"nf": name, "sbi": places.api_root, "admin": places.admin_root});
-    let Places { sbi, admin, api_root, .. } = places;
-    let wiring = wiring(&args, &env);
+    let wiring = wiring(args, &env);
     let workers = Workers::threads(std::thread::available_parallelism().map_or(1, usize::from));
     env.directory.add(&api_root, &name);
     let party = Party {
-        name: name.into(),
+        name: name.as_str().into(),
         nf_type: args.nf_type,
         instance_id: env.entropy.uuid(),
-        api_root: api_root.into(),
+        api_root: api_root.as_str().into(),
         env: env.clone(),
         policy: Policy::default(),
     };
     let started = registry::start(party, &wiring, sbi, &workers).await;
     let operator = operator_of(&env, &started, &wiring);
     actix::spawn(operator::serve(operator.clone(), admin));
-    println!("{ready}");
-    let _ = std::io::stdout().flush();
-    let interrupted = stop_signal().await;
+    let ready = Ready { nf: &name, sbi: &api_root, admin: &admin_root };
+    ready.tell().map_err(|e| format!("cannot say on stdout where this NF listens: {e}"))?;
+    let first = signals.next().await;
     operator.ready.store(false, Relaxed);
-    let left = drain(started).await;
+    let left = tokio::select! {
+        left = drain(started) => left,
+        _ = signals.next() => return Ok(Exit::Interrupted),
+    };
     workers.stop();
-    match (left, interrupted) {
-        (0, false) => Exit::Well,
-        (0, true) => Exit::Interrupted,
+    Ok(match (left, first) {
+        (0, Stop::Terminate) => Exit::Well,
+        (0, Stop::Interrupt) => Exit::Interrupted,
         _ => Exit::VerdictFailed,
-    }
+    })
 }
 
 async fn listen(args: &NfArgs, env: &Env) -> Result<Places, String> {
@@ -170,16 +245,33 @@ fn operator_of(env: &Env, started: &Started, wiring: &Wiring) -> Operator {
     Operator { process, ready: Arc::new(AtomicBool::new(true)) }
 }
 
-/// Waits for a signal; whether it was Ctrl-C.
-async fn stop_signal() -> bool {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        let _ = tokio::signal::ctrl_c().await;
-        return true;
-    };
-    tokio::select! {
-        biased;
-        _ = terminate.recv() => false,
-        _ = tokio::signal::ctrl_c() => true,
+/// Who wants the NF to stop.
+#[derive(Clone, Copy)]
+enum Stop {
+    /// SIGTERM: a container runtime, a service manager, a script.
+    Terminate,
+    /// Ctrl-C.
+    Interrupt,
+}
+
+/// The signals that stop an NF, from the first moment on.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Signals { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
+    }
+
+    async fn next(&mut self) -> Stop {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => Stop::Terminate,
+            _ = self.interrupt.recv() => Stop::Interrupt,
+        }
     }
 }
 

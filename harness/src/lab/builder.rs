@@ -31,6 +31,7 @@ pub struct Builder {
     workers: usize,
     subscribers: Vec<(Supi, Vec<SessionManagementSubscriptionData>)>,
     plmn: PlmnId,
+    peers: BTreeMap<NfType, String>,
 }
 
 #[derive(Clone)]
@@ -42,16 +43,14 @@ struct Planned {
 
 impl Default for Builder {
     fn default() -> Self {
-        let nf = |nf_type: NfType| Planned {
-            name: nf_type.as_str().to_lowercase(),
-            nf_type,
-            policy: Policy::default(),
-        };
+        let nf =
+            |nf_type: NfType| Planned { name: default_name(nf_type), nf_type, policy: Policy::default() };
         Builder {
             nfs: [NfType::Udr, NfType::Udm, NfType::Smf, NfType::Amf].map(nf).into(),
             workers: DEFAULT_WORKERS,
             subscribers: Vec::new(),
             plmn: PlmnId::new("001", "01").expect("the test PLMN"),
+            peers: BTreeMap::new(),
         }
     }
 }
@@ -90,6 +89,14 @@ impl Builder {
         self
     }
 
+    /// The peer at `api_root` stands in for the lab's own NFs of this type.
+    #[must_use]
+    pub fn peer(mut self, nf_type: NfType, api_root: impl Into<String>) -> Self {
+        self.nfs.retain(|nf| nf.nf_type != nf_type);
+        self.peers.insert(nf_type, api_root.into());
+        self
+    }
+
     /// A subscriber more, or with another profile.
     #[must_use]
     pub fn subscriber(mut self, supi: Supi, sm_data: Vec<SessionManagementSubscriptionData>) -> Self {
@@ -113,13 +120,18 @@ impl Builder {
         Arc::new(repository)
     }
 
-    /// Who produces for whom: the first NF of each type.
+    /// Who produces for whom: the peer that was named, else the first NF of each type.
     fn wiring(&self, roots: &BTreeMap<String, String>) -> Wiring {
-        let mut peers = BTreeMap::new();
+        let mut peers = self.peers.clone();
         for nf in &self.nfs {
             peers.entry(nf.nf_type).or_insert_with(|| roots[&nf.name].clone());
         }
         Wiring { peers, repository: self.repository(), plmn: self.plmn.clone() }
+    }
+
+    /// Lets events name the peers that stand in.
+    fn name_peers(&self, env: &Env) {
+        self.peers.iter().for_each(|(nf_type, root)| env.directory.add(root, &default_name(*nf_type)));
     }
 
     /// Starts the lab on free ports of the loopback. Needs a running actix system.
@@ -129,6 +141,7 @@ impl Builder {
     /// If no port is free.
     pub async fn start(self) -> Lab {
         let env = Env::system();
+        self.name_peers(&env);
         let workers = Workers::threads(self.workers);
         let (mut listeners, mut roots) = (Vec::new(), BTreeMap::new());
         for nf in &self.nfs {
@@ -156,6 +169,7 @@ impl Builder {
     {
         let mut sim = weather.build();
         let env = weather.env();
+        self.name_peers(&env);
         let roots = self.nfs.iter().map(|nf| (nf.name.clone(), format!("http://{}", nf.name))).collect();
         let wiring = self.wiring(&roots);
         let stage = Rc::new(Stage::default());
@@ -185,6 +199,10 @@ impl Builder {
         }
         Simulated { events: events.after(0, usize::MAX) }
     }
+}
+
+fn default_name(nf_type: NfType) -> String {
+    nf_type.as_str().to_lowercase()
 }
 
 impl Planned {

@@ -27,7 +27,7 @@ use ::amf::{Amf, EstablishPduSession, Outcome, ReleasePduSession, Released};
 use client::LabClient;
 use sbi::event::{Event, Kind};
 use sbi::fault::Rule;
-use sbi::server::{Shards, Workers};
+use sbi::server::{Held, Shards, Workers};
 use std::time::Duration;
 
 /// How long a lab is waited for to come to rest, or for an event.
@@ -36,7 +36,7 @@ pub const PATIENCE: Duration = Duration::from_secs(90);
 /// How often it is looked whether a lab is at rest while nothing is heard of it.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A running lab.
+/// A running lab. Dropping it ends its threads at once; [`Lab::stop`] says goodbye first.
 pub struct Lab {
     process: Process,
     amf: Shards<Amf>,
@@ -124,6 +124,11 @@ impl Lab {
         self.events().iter().filter(|e| &*e.nf == nf && e.event == kind).count()
     }
 
+    /// What an NF holds for others.
+    pub async fn held(&self, nf: &str) -> Vec<Held> {
+        self.process.held(Some(nf)).await.into_iter().map(|(_, held)| held).collect()
+    }
+
     /// Waits for an event, past ones included.
     ///
     /// # Panics
@@ -188,6 +193,11 @@ impl Lab {
         for started in &mut self.started {
             started.port.stop().await;
         }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
         if let Some(workers) = self.workers.take() {
             workers.stop();
         }

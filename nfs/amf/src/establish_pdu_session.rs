@@ -117,7 +117,7 @@ impl Core {
         }
     }
 
-    /// The session's older SM context, if there is one, is released: at the same SMF it is gone already.
+    /// The session's older SM context is released, if it is of another SMF: at the same one it has been replaced.
     fn established(&self, key: SessionKey, owner: String, answer: &Answer, trace: TraceId) -> Outcome {
         let replaced = self.sessions.borrow_mut().insert(key, PduSession { owner });
         if let Some(replaced) = replaced {
@@ -125,6 +125,13 @@ impl Core {
             actix::spawn(async move { ledger.disown(&replaced.owner).await });
         }
         Outcome::Established { location: answer.location().unwrap_or_default().to_owned(), trace }
+    }
+
+    /// Reads the SM context that the session has already, if it is of the same SMF.
+    fn read_older(&self, key: &SessionKey, sm_contexts: &str) -> Option<Call> {
+        let sessions = self.sessions.borrow();
+        let location = self.shard.ledger.location(&sessions.get(key)?.owner, sm_contexts)?;
+        Some(Call::new(Method::POST, format!("{location}/retrieve")).with_json(&serde_json::json!({})))
     }
 
     /// The creation of an SM context, with a PDU session establishment request inside.
@@ -152,7 +159,10 @@ impl Core {
             kind: "sm-context",
             undo: Undo::post_location("/release", serde_json::to_value(released).unwrap_or_default()),
             before: None,
-            settle: Settle::Repeat(Call { timing: TimingMode::True, ..call.clone() }),
+            settle: Settle::Repeat {
+                older: self.read_older(key, &call.uri),
+                call: Call { timing: TimingMode::True, ..call.clone() },
+            },
             slot: Some(SlotKey::Subject(format!("sm-context {} {}", key.pdu_session_id, key.supi))),
             call,
         }

@@ -41,7 +41,10 @@ async fn release(core: Rc<Core>, message: ReleasePduSession) -> Released {
         return Released::Unknown;
     };
     let session = core.sessions.borrow_mut().remove(&key);
-    let Some(session) = session else { return Released::Unknown };
+    // One that a later attempt replaced at its SMF is gone, though that attempt failed.
+    let Some(session) = session.filter(|s| core.shard.ledger.owns(&s.owner)) else {
+        return Released::Unknown;
+    };
     core.shard.ledger.disown(&session.owner).await;
     Released::Asked
 }

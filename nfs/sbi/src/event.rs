@@ -1,6 +1,8 @@
 //! One stream of events: everything observable is one, and ladder, ledger, metrics and verdicts are views of it.
 
 use crate::clock::Clock;
+use crate::env::Entropy;
+use http::Method;
 use serde::{Serialize, Serializer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +40,7 @@ kinds! {
     RequestDroppedLate = "request.dropped_late";
     /// A timing header could not be read: ignored and counted, or 400 in strict mode.
     TimingMalformed = "timing.malformed";
-    /// A timestamp without milliseconds was read as `.999`; told once per peer.
+    /// A timestamp without milliseconds was read as `.999`.
     TimingCompleted = "timing.completed";
     /// A request's stamp is so far from this NF's clock that the clocks differ.
     SkewObserved = "skew.observed";
@@ -117,6 +119,11 @@ impl std::fmt::Display for TraceId {
 }
 
 impl TraceId {
+    /// A new one.
+    pub fn fresh(entropy: &Entropy) -> TraceId {
+        TraceId((u128::from(entropy.u64()) << 64) | u128::from(entropy.u64()))
+    }
+
     /// Reads the trace id of a W3C `traceparent` value.
     pub fn from_traceparent(value: &str) -> Option<TraceId> {
         let id = value.get(3..35).filter(|_| value.as_bytes().get(35) == Some(&b'-'))?;
@@ -186,11 +193,11 @@ pub struct Facts {
     /// See [`Event::request`].
     pub request: Option<RequestId>,
     /// See [`Event::peer`].
-    pub peer: Option<String>,
+    pub peer: Option<Arc<str>>,
     /// See [`Event::method`].
-    pub method: Option<String>,
+    pub method: Option<Method>,
     /// See [`Event::uri`].
-    pub uri: Option<String>,
+    pub uri: Option<Arc<str>>,
     /// See [`Event::status`].
     pub status: Option<u16>,
     /// See [`Event::budget_left_ms`].
@@ -215,6 +222,39 @@ impl Facts {
     }
 }
 
+/// An event as it is kept. Most are never read, so what a reader wants written out is written out for the reader.
+#[derive(Clone)]
+struct Kept {
+    seq: u64,
+    unix_us: i64,
+    elapsed: Duration,
+    nf: Arc<str>,
+    event: Kind,
+    facts: Facts,
+}
+
+impl From<Kept> for Event {
+    fn from(kept: Kept) -> Event {
+        let Kept { seq, unix_us, elapsed, nf, event, facts } = kept;
+        let Facts { trace, request, peer, method, uri, status, budget_left_ms, detail } = facts;
+        Event {
+            seq,
+            time: utc(unix_us),
+            trace,
+            at_ms: round_ms(elapsed),
+            nf,
+            event,
+            request,
+            peer: peer.as_deref().map(str::to_owned),
+            method: method.map(|method| method.to_string()),
+            uri: uri.as_deref().map(str::to_owned),
+            status,
+            budget_left_ms: budget_left_ms.map(|ms| (ms * 10.0).round() / 10.0),
+            detail,
+        }
+    }
+}
+
 /// The stream of a process: a bounded ring that can be waited on.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Stream>);
@@ -227,7 +267,7 @@ struct Stream {
 
 #[derive(Default)]
 struct Ring {
-    events: VecDeque<Event>,
+    kept: VecDeque<Kept>,
     emitted: u64,
     requests: u64,
 }
@@ -235,33 +275,14 @@ struct Ring {
 impl Events {
     /// Adds an event of the NF `nf`.
     pub fn emit(&self, nf: &Arc<str>, clock: &Clock, event: Kind, facts: Facts) {
-        let time = utc(clock.unix_us());
-        let at_ms = round_ms(clock.elapsed());
-        let Facts { trace, request, peer, method, uri, status, budget_left_ms, detail } = facts;
-        let budget_left_ms = budget_left_ms.map(|ms| (ms * 10.0).round() / 10.0);
-        let nf = nf.clone();
+        let (unix_us, elapsed, nf) = (clock.unix_us(), clock.elapsed(), nf.clone());
         let mut ring = self.ring();
         ring.emitted += 1;
         let seq = ring.emitted;
-        if ring.events.len() == MAX_EVENTS {
-            ring.events.pop_front();
-        }
-        ring.events.push_back(Event {
-            seq,
-            time,
-            trace,
-            at_ms,
-            nf,
-            event,
-            request,
-            peer,
-            method,
-            uri,
-            status,
-            budget_left_ms,
-            detail,
-        });
+        let forgotten = if ring.kept.len() == MAX_EVENTS { ring.kept.pop_front() } else { None };
+        ring.kept.push_back(Kept { seq, unix_us, elapsed, nf, event, facts });
         drop(ring);
+        drop(forgotten);
         self.0.grown.notify_waiters();
     }
 
@@ -274,10 +295,14 @@ impl Events {
 
     /// The events after number `seq` that are still kept, at most `most`.
     pub fn after(&self, seq: u64, most: usize) -> Vec<Event> {
+        self.kept_after(seq, most).into_iter().map(Event::from).collect()
+    }
+
+    fn kept_after(&self, seq: u64, most: usize) -> Vec<Kept> {
         let ring = self.ring();
-        let first = ring.emitted - ring.events.len() as u64;
+        let first = ring.emitted - ring.kept.len() as u64;
         let skip = usize::try_from(seq.saturating_sub(first)).unwrap_or(usize::MAX);
-        ring.events.iter().skip(skip).take(most).cloned().collect()
+        ring.kept.iter().skip(skip).take(most).cloned().collect()
     }
 
     /// The number of the newest event.
@@ -291,7 +316,7 @@ impl Events {
             let grown = self.0.grown.notified();
             tokio::pin!(grown);
             grown.as_mut().enable();
-            for event in self.after(seq, MAX_EVENTS) {
+            for event in self.kept_after(seq, MAX_EVENTS).into_iter().map(Event::from) {
                 seq = event.seq;
                 if wanted(&event) {
                     return event;

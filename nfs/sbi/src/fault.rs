@@ -29,6 +29,7 @@ pub enum Effect {
     #[default]
     Proceed,
     /// This status with this body: instead of doing anything on `Request`, instead of the real answer on `Response`.
+    /// Without a body, an answer keeps its own, and a failure does not become a success.
     Status(u16, Option<String>),
     /// Nothing is done, nothing is said: the stream stays open until the client resets it, at most the hold time.
     Drop,

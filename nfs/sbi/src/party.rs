@@ -90,8 +90,7 @@ pub struct Served {
 impl Served {
     /// A procedure that this NF starts of its own accord: no client waits for it.
     pub fn own(party: &Party) -> Self {
-        let entropy = &party.env.entropy;
-        let trace = TraceId((u128::from(entropy.u64()) << 64) | u128::from(entropy.u64()));
+        let trace = TraceId::fresh(&party.env.entropy);
         Served {
             request: party.env.events.next_request(),
             trace,

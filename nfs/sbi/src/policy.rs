@@ -74,7 +74,8 @@ pub struct ReleasePolicy {
     pub wait: Duration,
     /// `timer_ms`: how long one try of a release waits for its answer.
     pub timer: Duration,
-    /// `tries`: how often a release is tried before its resource counts as hanging.
+    /// `tries`: how often a release is tried before its resource counts as hanging. All of them together outlast the
+    /// `settle_ms` for which its producer may be busy with a lost answer of its own.
     pub tries: u32,
     /// `backoff_ms`: the wait before the second try; it doubles each time, with jitter.
     pub backoff: Duration,
@@ -86,7 +87,7 @@ impl Default for ReleasePolicy {
             settle: Duration::from_millis(30_000),
             wait: Duration::from_millis(500),
             timer: Duration::from_millis(3_000),
-            tries: 6,
+            tries: 8,
             backoff: Duration::from_millis(200),
         }
     }

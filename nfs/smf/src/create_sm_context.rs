@@ -21,12 +21,11 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
     let CreateSmContext { served, data, session } = message;
     let key = SessionKey::of(&session);
     let _turn = core.shard.turn(&core.turns, key.clone(), &served).await?;
-    let older = core.contexts.borrow().by_session.newest(&key).map(|(_, held)| held.registration.clone());
 
     let mut attempt = Attempt::begin(&core.shard.ledger, served);
     let allowed = core.read_sm_data(&attempt, &session, &data.serving_network).await?;
     let sdm_callback = core.subscribe(&mut attempt, &session).await?;
-    let registration = core.register(&mut attempt, &session, older).await?;
+    let registration = core.register(&mut attempt, &session).await?;
 
     let committed = attempt.commit(core.new_reference()).await?;
     let reference = committed.owner().clone();

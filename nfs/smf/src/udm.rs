@@ -77,20 +77,16 @@ impl Core {
             call: post(&subscription),
             undo: Undo::delete_location(),
             before: None,
-            settle: Settle::Repeat(post(&unique)),
+            settle: Settle::Repeat { call: post(&unique), older: None },
             slot: None,
         };
         attempt.create(creation).await?;
         Ok(callback)
     }
 
-    /// Registers for the session (R13). `older`: the registration of a context that this SMF holds for it already.
-    pub(crate) async fn register(
-        &self,
-        attempt: &mut Attempt,
-        session: &Session,
-        older: Option<Value>,
-    ) -> Result<Value, Failure> {
+    /// Registers for the session (R13). A context that this SMF holds for it already keeps its registration if the
+    /// attempt is given up; which one that is, is known once the slot is taken.
+    pub(crate) async fn register(&self, attempt: &mut Attempt, session: &Session) -> Result<Value, Failure> {
         let key = SessionKey::of(session);
         let uri = self.at_udm(&nudm_uecm::smf_registration(&key.supi, key.pdu_session_id));
         let registration = SmfRegistration {
@@ -101,6 +97,9 @@ impl Core {
             plmn_id: self.config.plmn.clone(),
             rest: Rest::new(),
         };
+        let slot = SlotKey::Uri(uri.clone());
+        let taken = attempt.take(&slot).await?;
+        let older = self.contexts.borrow().by_session.newest(&key).map(|(_, held)| held.registration.clone());
         let creation = Creation {
             kind: "smf-registration",
             call: Call::new(Method::PUT, &uri).with_json(&registration),
@@ -108,9 +107,9 @@ impl Core {
             undo: Undo::delete(format!("{uri}?smf-instance-id={}", self.instance_id())),
             before: older,
             settle: Settle::KnownUri,
-            slot: Some(SlotKey::Uri(uri)),
+            slot: Some(slot),
         };
-        attempt.create(creation).await?;
+        attempt.create_in(taken, creation).await?;
         Ok(serde_json::to_value(&registration).unwrap_or_default())
     }
 }

@@ -20,8 +20,8 @@ pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
 /// How often subscriptions that end by themselves are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Creates a subscription. With `uniqueSubscription`, one that the same consumer made for the same resources keeps
-/// its id and gets the new content: so a consumer that lost an answer finds its subscription by asking again.
+/// Creates a subscription. With `uniqueSubscription`, one that the same consumer made for the same resources is
+/// answered again as it is: so a consumer that lost an answer finds its subscription by asking again.
 pub(crate) async fn create(core: Rc<Core>, message: Subscribe) -> Result<Reply, Failure> {
     let Subscribe { served, supi, value } = message;
     let expires_unix_ms = value.expires.as_deref().map(expiry).transpose()?;

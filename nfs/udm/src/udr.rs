@@ -33,6 +33,11 @@ impl Core {
         Call::get(self.at_udr(&nudr_dr::smf_registrations(supi)))
     }
 
+    /// Where requests for one registration meet.
+    pub(crate) fn registration_slot(&self, key: &RegistrationKey) -> SlotKey {
+        SlotKey::Uri(self.registration_call(key).uri)
+    }
+
     /// DELETE of a registration that this UDM did not write itself.
     pub(crate) fn delete_registration_call(&self, key: &RegistrationKey) -> Call {
         Call::new(Method::DELETE, self.registration_call(key).uri)
@@ -48,7 +53,7 @@ impl Core {
     ) -> Result<bool, Failure> {
         let read = self.registration_call(key);
         let uri = read.uri.clone();
-        let slot = SlotKey::Uri(uri.clone());
+        let slot = self.registration_slot(key);
         let taken = attempt.take(&slot).await?;
         let before = before(attempt.read(read).await)?;
         let is_new = before.is_none();
@@ -60,7 +65,7 @@ impl Core {
             settle: Settle::KnownUri,
             slot: Some(slot),
         };
-        attempt.create_in(Some(taken), creation).await?;
+        attempt.create_in(taken, creation).await?;
         Ok(is_new)
     }
 

@@ -180,14 +180,24 @@ impl Core {
                 false => Ok(registration.value.smf_instance_id),
             };
         }
-        let answer = self.shard.client().read(served, self.registration_call(key)).await?;
+        // What a request that was given up left in the UDR is as good as gone: its release is under way.
+        let registration: Option<SmfRegistration> =
+            match self.shard.ledger.beneath(&self.registration_slot(key)) {
+                Some(beneath) => beneath.and_then(|value| serde_json::from_value(value).ok()),
+                None => self.shard.client().read(served, self.registration_call(key)).await?.json(),
+            };
         let unusable = || Failure::new(Cause::ContextNotFound, "the UDR holds no usable registration");
-        answer.json::<SmfRegistration>().map(|r| r.smf_instance_id).ok_or_else(unusable)
+        registration.map(|r| r.smf_instance_id).ok_or_else(unusable)
     }
 
     async fn end_registration(&self, served: &Served, key: &RegistrationKey) -> Result<(), Failure> {
         let ended = self.registrations.borrow_mut().take(key);
         if ended.is_empty() {
+            let slot = self.registration_slot(key);
+            if self.shard.ledger.beneath(&slot).is_some() {
+                self.shard.ledger.forget_beneath(&slot);
+                return Ok(());
+            }
             let deleted = self.shard.client().read(served, self.delete_registration_call(key)).await;
             return match deleted {
                 Err(Upstream::Refused(answer)) if is_empty(&answer) => Ok(()),

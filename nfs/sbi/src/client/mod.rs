@@ -113,9 +113,9 @@ impl Client {
     /// The facts of a call, for events.
     pub(crate) fn facts(&self, served: &Served, call: &Call) -> Facts {
         Facts {
-            peer: Some(self.party.env.directory.name(call.authority())),
-            method: Some(call.method.to_string()),
-            uri: Some(call.uri.clone()),
+            peer: Some(self.party.env.directory.name(call.authority()).into()),
+            method: Some(call.method.clone()),
+            uri: Some(call.uri.as_str().into()),
             ..served.facts(&self.party)
         }
     }
@@ -169,7 +169,25 @@ impl Client {
         budget: &Budget,
     ) -> Result<Answer, NoAnswer> {
         let ready = self.connect(&call, lane, budget.until()).await?;
-        ready.send(self.request(served, call, budget)?).await
+        self.send(ready, served, call, lane, budget).await
+    }
+
+    /// Sends a request; once more if it certainly was not processed, as on a connection that the peer had closed.
+    pub(crate) async fn send(
+        &self,
+        ready: Ready,
+        served: &Served,
+        call: Call,
+        lane: Lane,
+        budget: &Budget,
+    ) -> Result<Answer, NoAnswer> {
+        match ready.send(self.request(served, call.clone(), budget)?).await {
+            Err(NoAnswer::NotSent(_)) if self.now() < budget.until() => {
+                let ready = self.connect(&call, lane, budget.until()).await?;
+                ready.send(self.request(served, call, budget)?).await
+            }
+            outcome => outcome,
+        }
     }
 
     /// A connection with room for `call`, or the in-process producer.
@@ -211,12 +229,7 @@ impl Client {
     }
 
     /// The request as it goes out, its pair freshly made: when it leaves, and what is left of the budget by then.
-    pub(crate) fn request(
-        &self,
-        served: &Served,
-        call: Call,
-        budget: &Budget,
-    ) -> Result<http::Request<Call>, NoAnswer> {
+    fn request(&self, served: &Served, call: Call, budget: &Budget) -> Result<http::Request<Call>, NoAnswer> {
         let unusable = |what: &str| NoAnswer::NotSent(format!("{what} in a request to {}", call.uri));
         let uri: http::Uri = call.uri.parse().map_err(|_| unusable("unusable URI"))?;
         let mut request = http::Request::new(());

@@ -65,7 +65,7 @@ impl Attempt {
     /// Whether the served request's client still waits: checked after every upstream answer,
     /// TS 29.500 §6.11.2.2 (Rel-17), and before the next call.
     pub fn checkpoint(&self) -> Result<(), Upstream> {
-        self.ledger.client().budget(&self.served).map(|_| ())
+        self.budget().map(|_| ())
     }
 
     /// Reads from upstream.
@@ -75,26 +75,42 @@ impl Attempt {
 
     /// Takes a slot before its content is read: nobody of this shard writes there until it is used or dropped.
     pub async fn take(&self, key: &SlotKey) -> Result<Slot, Upstream> {
-        let budget = self.ledger.client().budget(&self.served)?;
+        self.take_within(&self.budget()?, key).await
+    }
+
+    async fn take_within(&self, budget: &Budget, key: &SlotKey) -> Result<Slot, Upstream> {
         self.ledger.take(key, budget.until()).await.map_err(|no_turn| match no_turn {
             NoTurn::TimedOut => budget.passed(),
             NoTurn::Crowded => Upstream::Congested(no_turn.to_string()),
         })
     }
 
-    /// Creates upstream, waiting for its slot if it has one.
+    /// Creates upstream, waiting for its slot if it has one: the wait counts.
     pub async fn create(&mut self, creation: Creation) -> Result<Answer, Upstream> {
+        let budget = self.budget()?;
         let slot = match &creation.slot {
-            Some(key) => Some(self.take(key).await?),
+            Some(key) => Some(self.take_within(&budget, key).await?),
             None => None,
         };
-        self.create_in(slot, creation).await
+        self.create_within(budget, slot, creation).await
     }
 
     /// Creates upstream, in a slot that was taken before.
-    pub async fn create_in(&mut self, slot: Option<Slot>, creation: Creation) -> Result<Answer, Upstream> {
+    pub async fn create_in(&mut self, slot: Slot, creation: Creation) -> Result<Answer, Upstream> {
+        self.create_within(self.budget()?, Some(slot), creation).await
+    }
+
+    fn budget(&self) -> Result<Budget, Upstream> {
+        self.ledger.client().budget(&self.served)
+    }
+
+    async fn create_within(
+        &mut self,
+        budget: Budget,
+        slot: Option<Slot>,
+        creation: Creation,
+    ) -> Result<Answer, Upstream> {
         let client = self.ledger.client().clone();
-        let budget = client.budget(&self.served)?;
         let id = self.intend(&creation)?;
         let facts = client.sent(&self.served, &creation.call, &budget);
         let answered = self.send(id, slot, creation.call, budget, facts.clone());
@@ -170,7 +186,6 @@ impl Exchange {
     async fn run(&self, call: Call) -> Result<Answer, NoAnswer> {
         let client = self.ledger.client();
         let ready = client.connect(&call, Lane::Calls, self.budget.until()).await?;
-        let request = client.request(&self.served, call, &self.budget)?;
         self.ledger.apply(self.id, Fact::Sent);
         if self.ledger.with(self.id, |e| e.obligation.state()) != Some(State::InFlight) {
             return Err(NoAnswer::NotSent("its attempt gave up first".into()));
@@ -178,7 +193,7 @@ impl Exchange {
         let place = client.settling().enter();
         tokio::select! {
             biased;
-            outcome = ready.send(request) => outcome,
+            outcome = client.send(ready, &self.served, call, Lane::Calls, &self.budget) => outcome,
             () = tokio::time::sleep_until(self.settled_by()) => Err(unanswered("no answer within release.settle_ms")),
             () = place.displaced() => Err(unanswered("too many creates await their late answers")),
         }

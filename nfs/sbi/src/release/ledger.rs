@@ -3,7 +3,7 @@
 use super::obligation::{Fact, Obligation, State, Step};
 use super::slot::{Slot, SlotKey};
 use super::undo::{Settle, Target, Undo};
-use crate::client::{Answer, Call, Client, NoAnswer, resolve};
+use crate::client::{Answer, Call, Client, NoAnswer, TimingMode, resolve};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind, RequestId};
 use crate::party::Served;
@@ -52,8 +52,8 @@ pub(super) struct Entry {
     pub(super) owner: Option<OwnerKey>,
     pub(super) served: Served,
     pub(super) peer: String,
-    /// Whether the undo is on its way: from then on it cannot be taken back.
-    pub(super) undo_sent: bool,
+    /// Whether the timing headers are left out of its undo: its producer called a fresh one late.
+    pub(super) untimed: bool,
     history: Vec<(f64, &'static str)>,
 }
 
@@ -189,8 +189,8 @@ impl Ledger {
         table.obligations += 1;
         let id = ObligationId(table.obligations);
         let mut entry = entry.into_entry(self.0.client.party().policy.release.tries);
-        if let Some(before) = inherited {
-            entry.obligation.inherit();
+        if let Some((older, before)) = inherited {
+            entry.obligation.inherit(&older);
             entry.before = before;
         }
         entry.history.push((self.at_ms(), State::Intended.as_str()));
@@ -202,14 +202,15 @@ impl Ledger {
         Some(id)
     }
 
-    /// What an older attempt left at a fixed URI and has not yet begun to release: its release is cancelled, and what
-    /// the URI held before it is now the newer attempt's to restore.
-    fn inherit(&self, slot: &SlotKey) -> Option<Option<Value>> {
+    /// What an older attempt left at a fixed URI and has not yet released: its release is cancelled, and what the URI
+    /// held before it is now the newer attempt's to restore.
+    fn inherit(&self, slot: &SlotKey) -> Option<(Obligation, Option<Value>)> {
         let SlotKey::Uri(_) = slot else { return None };
         let left = self.in_slot(slot, |e| e.obligation.state() == State::Releasing);
-        let before = left.first().and_then(|id| self.with(*id, |e| e.before.clone()));
-        left.into_iter().for_each(|id| self.note(id, Fact::Superseded));
-        before
+        let newest = left.into_iter().filter(|id| !self.yield_to_newer(*id)).next_back()?;
+        let left = self.with(newest, |e| (e.obligation.clone(), e.before.clone()));
+        self.note(newest, Fact::Superseded);
+        left
     }
 
     /// Takes in a fact, and does what it asks for.
@@ -275,7 +276,7 @@ impl Ledger {
             Ok(answer) if answer.status.is_success() => {
                 self.locate(id, answer);
                 self.note(id, Fact::Created);
-                self.settle_older(id);
+                self.supersede_subject(id);
             }
             // A gateway's word does not say what the producer did; at a fixed URI, looking costs nothing (our choice).
             Ok(answer) if matches!(answer.status.as_u16(), 502 | 504) && self.has_known_uri(id) => {
@@ -302,12 +303,12 @@ impl Ledger {
         });
     }
 
-    /// The producer keeps one context per subject: a newer create that succeeded has replaced whatever an older one,
-    /// of which nothing was heard, may have made.
-    fn settle_older(&self, newer: ObligationId) {
-        let Some(slot) = self.with(newer, |e| e.slot.clone()).flatten() else { return };
-        let SlotKey::Subject(_) = slot else { return };
-        let older = self.in_slot(&slot, |e| e.uri.is_none());
+    /// A producer keeps one context per subject: a newer create that succeeded there has replaced whatever older ones
+    /// had made.
+    pub(super) fn supersede_subject(&self, newer: ObligationId) {
+        let known = self.with(newer, |e| (e.slot.clone(), e.target.clone()));
+        let Some((Some(slot @ SlotKey::Subject(_)), target)) = known else { return };
+        let older = self.in_slot(&slot, |e| e.target == target);
         older.into_iter().filter(|id| *id < newer).for_each(|id| self.note(id, Fact::Superseded));
     }
 
@@ -340,11 +341,7 @@ impl Ledger {
 
     /// Releases what `owner` owns, newest first; waits until each release had its first answer, or `release.wait_ms`.
     pub async fn disown(&self, owner: &str) {
-        let owned = self.owned_by(owner);
-        for id in &owned {
-            self.cancel_queued(*id);
-        }
-        self.release_newest_first(owned, Fact::Disowned).await;
+        self.release_newest_first(self.owned_by(owner), Fact::Disowned).await;
     }
 
     /// Releases everything that is owned.
@@ -360,28 +357,40 @@ impl Ledger {
         }
     }
 
-    /// A younger attempt's undo that is queued at the same URI would put back the value of the owner that ends now.
-    fn cancel_queued(&self, owned: ObligationId) {
-        let Some(slot @ SlotKey::Uri(_)) = self.with(owned, |e| e.slot.clone()).flatten() else { return };
-        let queued = self.in_slot(&slot, |e| e.obligation.state() == State::Releasing && !e.undo_sent);
-        queued.into_iter().for_each(|id| self.note(id, Fact::Superseded));
-    }
-
-    /// A newer attempt holds the fixed URI: the release of the older one must not hit it. What the URI held before is
-    /// now the newer one's to restore, unless its consumer already has its answer.
+    /// A newer attempt of ours wrote to the same fixed URI: releasing the older one must not hit it. What the URI held
+    /// before the older one is now the newer one's to restore, unless its consumer already has its answer. Whoever
+    /// calls this holds the slot, so the newer one is no longer on its way.
     pub(super) fn yield_to_newer(&self, id: ObligationId) -> bool {
         let Some(slot @ SlotKey::Uri(_)) = self.with(id, |e| e.slot.clone()).flatten() else { return false };
-        let newer = self.in_slot(&slot, |e| matches!(e.obligation.state(), State::Held | State::Owned));
-        let Some(newer) = newer.into_iter().find(|other| *other > id) else { return false };
+        let newer = self.in_slot(&slot, |_| true).into_iter().find(|other| *other > id);
+        let Some(newer) = newer else { return false };
         let before = self.with(id, |e| e.before.clone()).flatten();
         self.with_mut(newer, |e| e.before = e.before.take().and(before));
         self.note(id, Fact::Superseded);
         true
     }
 
+    /// What a fixed URI holds again once all that was given up there is released: `None` inside if nothing, outside if
+    /// nothing was given up.
+    pub fn beneath(&self, slot: &SlotKey) -> Option<Option<Value>> {
+        let oldest = *self.in_slot(slot, |e| e.obligation.state() != State::Owned).first()?;
+        self.with(oldest, |e| e.before.clone())
+    }
+
+    /// It shall not be there again: whoever it belonged to has ended it meanwhile.
+    pub fn forget_beneath(&self, slot: &SlotKey) {
+        self.in_slot(slot, |_| true).into_iter().for_each(|id| self.with_mut(id, |e| e.before = None));
+    }
+
     /// Whether anything is owned by `owner`.
     pub fn owns(&self, owner: &str) -> bool {
         !self.owned_by(owner).is_empty()
+    }
+
+    /// Where that is which `owner` owns and which was created by a request to `target`.
+    pub fn location(&self, owner: &str, target: &str) -> Option<String> {
+        let there = |e: &Entry| e.uri.clone().filter(|_| e.target == target);
+        self.owned_by(owner).into_iter().find_map(|id| self.with(id, there).flatten())
     }
 
     fn owned_by(&self, owner: &str) -> Vec<ObligationId> {
@@ -430,8 +439,8 @@ impl Ledger {
 
     pub(super) fn entry_facts(&self, entry: &Entry) -> Facts {
         Facts {
-            peer: Some(entry.peer.clone()),
-            uri: Some(entry.uri.clone().unwrap_or_else(|| entry.target.clone())),
+            peer: Some(entry.peer.as_str().into()),
+            uri: Some(entry.uri.as_ref().unwrap_or(&entry.target).as_str().into()),
             detail: Some(entry.kind.into()),
             ..entry.served.facts(self.0.client.party())
         }
@@ -473,10 +482,12 @@ pub(super) struct NewEntry {
 impl Entry {
     /// The request that ends the resource or restores what was there before; `None` while it cannot be addressed.
     pub(super) fn undo_call(&self) -> Option<Call> {
-        match &self.before {
+        let call = match &self.before {
             Some(before) => Undo::put_back(self.target.clone(), before.clone()).call(None),
             None => self.undo.call(self.uri.as_deref()),
-        }
+        }?;
+        let timing = if self.untimed { TimingMode::Omitted } else { call.timing };
+        Some(Call { timing, ..call })
     }
 }
 
@@ -496,7 +507,7 @@ impl NewEntry {
             owner: None,
             served,
             peer,
-            undo_sent: false,
+            untimed: false,
             history: Vec::new(),
         }
     }

@@ -111,20 +111,21 @@ pub enum Step {
 enum Outcome {
     Unanswered,
     Answered,
-    LostForGood,
-    LostForNow,
+    Lost,
 }
 
 /// One create and what is owed for it.
 ///
 /// `wanted` stands beside the state, since giving up and being answered are independent: while a create is
 /// unanswered nothing is released, its late answer decides. `inherits`: an older attempt of ours left something at
-/// the same URI, so there is something to release even if this create never happened.
+/// the same URI, so there is something to release even if this create never happened. `may_land`: this create, or
+/// the one inherited from, may still be carried out, so that finding nothing proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Obligation {
     state: State,
     wanted: bool,
     inherits: bool,
+    may_land: bool,
     outcome: Outcome,
     tries_left: u32,
 }
@@ -136,6 +137,7 @@ impl Obligation {
             state: State::Intended,
             wanted: true,
             inherits: false,
+            may_land: false,
             outcome: Outcome::Unanswered,
             tries_left: tries,
         }
@@ -147,8 +149,9 @@ impl Obligation {
     }
 
     /// Takes over what an older attempt left at the same URI.
-    pub fn inherit(&mut self) {
+    pub fn inherit(&mut self, older: &Obligation) {
         self.inherits = true;
+        self.may_land = older.may_land;
     }
 
     /// Takes in a fact. Facts that cannot be in this state change nothing.
@@ -165,11 +168,10 @@ impl Obligation {
                 self.outcome = Outcome::Answered;
                 self.exists()
             }
-            (InFlight, Fact::LostForGood) if self.outcome == Outcome::Unanswered => {
-                self.lost(Outcome::LostForGood)
-            }
+            (InFlight, Fact::LostForGood) if self.outcome == Outcome::Unanswered => self.lost(),
             (InFlight, Fact::LostForNow) if self.outcome == Outcome::Unanswered => {
-                self.lost(Outcome::LostForNow)
+                self.may_land = true;
+                self.lost()
             }
 
             (Intended | InFlight | Held, Fact::GaveUp) => {
@@ -184,11 +186,8 @@ impl Obligation {
             (InFlight, Fact::Superseded) if self.outcome != Outcome::Unanswered => self.become_(Void),
 
             (Releasing, Fact::ReleaseConfirmed) => self.become_(Released),
-            (Releasing, Fact::ReleaseFoundNothing) if self.outcome == Outcome::Answered => {
-                self.become_(Released)
-            }
-            (Releasing, Fact::ReleaseFoundNothing) if self.outcome == Outcome::LostForGood => {
-                self.become_(Void)
+            (Releasing, Fact::ReleaseFoundNothing) if !self.may_land => {
+                self.become_(if self.outcome == Outcome::Answered { Released } else { Void })
             }
             (Releasing, Fact::ReleaseFoundNothing | Fact::ReleaseFailed) => self.failed(),
             _ => None,
@@ -206,15 +205,15 @@ impl Obligation {
     }
 
     /// The resource may exist. A running attempt is about to give up; one that has is past waiting.
-    fn lost(&mut self, outcome: Outcome) -> Option<Step> {
-        self.outcome = outcome;
+    fn lost(&mut self) -> Option<Step> {
+        self.outcome = Outcome::Lost;
         if self.wanted { None } else { self.release() }
     }
 
     fn given_up(&mut self) -> Option<Step> {
         match (self.state, self.outcome) {
-            (State::Intended, _) if self.inherits => self.release(),
-            (State::Intended, _) => self.become_(State::Void),
+            // It will not be sent any more.
+            (State::Intended, _) => self.on(Fact::NotSent),
             (State::InFlight, Outcome::Unanswered) => None,
             _ => self.release(),
         }
@@ -246,12 +245,35 @@ mod tests {
     /// What an observer remembers of one order of facts.
     #[derive(Clone, PartialEq, Eq, Hash, Default)]
     struct Seen {
+        inherits: bool,
+        sent: bool,
+        answered: bool,
         made: bool,
-        unanswered: bool,
-        lost_for_now: bool,
+        may_land: bool,
         gave_up: bool,
         superseded: bool,
         releases: u32,
+        retries: u32,
+    }
+
+    impl Seen {
+        fn unanswered(&self) -> bool {
+            self.sent && !self.answered
+        }
+
+        fn take(&mut self, fact: Fact, step: Option<Step>) {
+            match fact {
+                Fact::Sent => self.sent = true,
+                Fact::Created => (self.made, self.answered) = (true, true),
+                Fact::LostForNow => (self.may_land, self.answered) = (true, true),
+                Fact::NotSent | Fact::Refused | Fact::LostForGood => self.answered = true,
+                Fact::GaveUp | Fact::Disowned => self.gave_up = true,
+                Fact::Superseded => self.superseded = true,
+                _ => {}
+            }
+            self.releases += u32::from(step == Some(Step::Release));
+            self.retries += u32::from(step == Some(Step::Retry));
+        }
     }
 
     fn take(before: &Obligation, seen: &mut Seen, fact: Fact) -> Obligation {
@@ -260,63 +282,95 @@ mod tests {
         if before.state().is_final() {
             assert_eq!((&after, step), (before, None), "final states stay");
         }
-        let changed = after != *before;
-        match fact {
-            Fact::Sent if changed => seen.unanswered = true,
-            Fact::Created if changed => seen.made = true,
-            Fact::LostForNow if changed => seen.lost_for_now = true,
-            Fact::GaveUp if changed => seen.gave_up = true,
-            Fact::Superseded if changed => seen.superseded = true,
-            _ => {}
+        if before.state() == State::Releasing && fact == Fact::ReleaseFailed {
+            assert!(matches!(step, Some(Step::Retry | Step::Report)), "a failure has a consequence");
         }
-        if changed
-            && matches!(
-                fact,
-                Fact::Created | Fact::Refused | Fact::NotSent | Fact::LostForGood | Fact::LostForNow
-            )
-        {
-            seen.unanswered = false;
-        }
-        if step == Some(Step::Release) {
-            seen.releases += 1;
-            assert!(!seen.unanswered, "nothing is released while its create is unanswered");
+        if before.state() == State::Owned && after.state() != State::Owned {
+            let ends = [Fact::Disowned, Fact::EndedByProducer, Fact::Superseded];
             assert!(
-                seen.gave_up || fact == Fact::GaveUp || fact == Fact::Disowned,
-                "what is wanted is not released"
+                ends.contains(&fact),
+                "only its owner, its producer or a newer attempt ends what is owned"
             );
         }
-        if changed {
+        if after != *before {
+            seen.take(fact, step);
             check(&after, seen, fact, step);
+        } else {
+            assert_eq!(step, None, "what changes nothing asks for nothing");
         }
         after
     }
 
     fn check(after: &Obligation, seen: &Seen, fact: Fact, step: Option<Step>) {
-        assert!(seen.releases <= 1, "a release starts once");
-        assert_eq!(step == Some(Step::Report), after.state() == State::Hanging, "what hangs is reported");
-        if after.state() == State::Void && seen.made {
-            assert!(seen.superseded, "what was made is never forgotten");
+        let state = after.state();
+        if seen.unanswered() {
+            assert_eq!((state, step), (State::InFlight, None), "an unanswered create is waited for");
         }
-        if after.state() == State::Owned {
-            assert!(seen.made || after.inherits, "only what exists has an owner");
-            assert!(!seen.gave_up, "what was given up gets no owner");
+        if step == Some(Step::Release) {
+            assert!(seen.gave_up, "what is wanted is not released");
+            assert!(seen.sent || seen.inherits, "what never was is not released");
         }
-        if matches!(after.state(), State::Released | State::Void) && seen.lost_for_now {
+        assert!(
+            seen.releases <= 1 && seen.retries < TRIES,
+            "a release starts once and is tried so many times"
+        );
+        assert_eq!(step == Some(Step::Report), state == State::Hanging, "what hangs is reported");
+        if seen.gave_up && (seen.answered || !seen.sent) {
+            assert!(
+                state == State::Releasing || state.is_final(),
+                "what was given up is not kept: {state:?}"
+            );
+        }
+        match state {
+            State::Held | State::Owned => assert!(seen.made || seen.inherits, "only what exists is held"),
+            State::Void => assert!(!seen.made || seen.superseded, "what was made is never forgotten"),
+            State::Released => {
+                let proofs = [Fact::ReleaseConfirmed, Fact::ReleaseFoundNothing, Fact::EndedByProducer];
+                assert!(proofs.contains(&fact), "what is released was confirmed to be");
+            }
+            _ => {}
+        }
+        if state.is_final() && seen.may_land && state != State::Hanging {
             assert_ne!(fact, Fact::ReleaseFoundNothing, "a create that may still land is looked for again");
         }
     }
 
+    /// From wherever it has come to, it ends: at the latest when the owner ends, nothing is heard and every try fails.
+    fn check_that_it_ends(obligation: &Obligation) {
+        for last in [Fact::ReleaseConfirmed, Fact::ReleaseFailed] {
+            let mut obligation = obligation.clone();
+            for fact in [Fact::GaveUp, Fact::Disowned, Fact::LostForGood] {
+                obligation.on(fact);
+            }
+            (0..TRIES).for_each(|_| drop(obligation.on(last)));
+            assert!(obligation.state().is_final(), "{obligation:?} is stuck");
+        }
+    }
+
+    /// A create with nothing before it, with a release that it took over, and with one that may still be needed again.
+    fn beginnings() -> Vec<(Obligation, Seen)> {
+        let mut older = Obligation::new(TRIES);
+        let plain = (older.clone(), Seen::default());
+        let heir_of = |older: &Obligation| {
+            let mut heir = Obligation::new(TRIES);
+            heir.inherit(older);
+            (heir, Seen { inherits: true, may_land: older.may_land, ..Seen::default() })
+        };
+        let after_an_answer = heir_of(&older);
+        for fact in [Fact::Sent, Fact::GaveUp, Fact::LostForNow] {
+            older.on(fact);
+        }
+        vec![plain, after_an_answer, heir_of(&older)]
+    }
+
     #[test]
     fn every_order_of_facts_up_to_length_8_keeps_the_promises() {
-        for inherits in [false, true] {
-            let mut start = Obligation::new(TRIES);
-            if inherits {
-                start.inherit();
-            }
-            let mut reached = HashSet::from([(start, Seen::default())]);
+        for beginning in beginnings() {
+            let mut reached = HashSet::from([beginning]);
             for _ in 0..MAX_FACTS {
                 let mut next = HashSet::new();
                 for (obligation, seen) in &reached {
+                    check_that_it_ends(obligation);
                     for fact in Fact::ALL {
                         let mut seen = seen.clone();
                         next.insert((take(obligation, &mut seen, *fact), seen));
@@ -327,6 +381,16 @@ mod tests {
             let states: HashSet<_> = reached.iter().map(|(o, _)| o.state()).collect();
             assert_eq!(states.len(), 8, "every state is reached: {states:?}");
         }
+    }
+
+    #[test]
+    fn an_heir_that_is_never_sent_releases_what_it_inherits() {
+        let mut heir = Obligation::new(TRIES);
+        heir.inherit(&Obligation::new(TRIES));
+        assert_eq!(heir.on(Fact::GaveUp), Some(Step::Release));
+        assert_eq!((heir.on(Fact::Sent), heir.state()), (None, State::Releasing), "it leaves no more");
+        heir.on(Fact::ReleaseFoundNothing);
+        assert_eq!(heir.state(), State::Released);
     }
 
     fn run(facts: &[Fact]) -> (State, Vec<Option<Step>>) {

@@ -79,12 +79,13 @@ impl Ledger {
     }
 
     async fn send_undo(&self, id: ObligationId, call: Call) -> Fact {
-        self.with_mut(id, |e| e.undo_sent = true);
         let outcome = self.send_own(id, call, Kind::ReleaseSent).await;
-        self.with_mut(id, |e| e.undo_sent = false);
-        let fact = outcome.as_ref().map_or(Fact::ReleaseFailed, |answer| judge(answer));
+        let fact = outcome.as_ref().map_or(Fact::ReleaseFailed, judge);
         if fact == Fact::ReleaseFailed {
             self.tell_failure(id, &outcome);
+            // A fresh request is not late: the clocks differ, and will at the next try.
+            let untimed = outcome.is_ok_and(|answer| answer.is_timed_out());
+            self.with_mut(id, |e| e.untimed |= untimed);
         }
         fact
     }
@@ -118,20 +119,30 @@ impl Ledger {
     async fn settle(&self, id: ObligationId) -> Option<Fact> {
         match self.with(id, |e| e.settle.clone())? {
             Settle::KnownUri => Some(Fact::ReleaseFailed),
-            Settle::Repeat(call) => self.settle_by_repeat(id, call).await,
+            Settle::Repeat { older: Some(older), .. } if self.is_there(id, older.clone()).await => {
+                Some(Fact::ReleaseFoundNothing)
+            }
+            Settle::Repeat { call, .. } => self.settle_by_repeat(id, call).await,
             read @ Settle::Read { .. } => self.settle_by_reading(id, read).await,
         }
+    }
+
+    async fn is_there(&self, id: ObligationId, read: Call) -> bool {
+        let outcome = self.send_own(id, read, Kind::ReleaseSettling).await;
+        outcome.is_ok_and(|answer| answer.status.is_success())
     }
 
     async fn settle_by_repeat(&self, id: ObligationId, call: Call) -> Option<Fact> {
         let outcome = self.send_own(id, call, Kind::ReleaseSettling).await;
         match &outcome {
             Ok(answer) if answer.status.is_success() => {
-                let location = answer.location()?.to_owned();
+                let Some(location) = answer.location() else { return Some(Fact::ReleaseFailed) };
+                let location = location.to_owned();
                 self.with_mut(id, |e| e.uri = Some(resolve(&e.target, &location)));
+                self.supersede_subject(id);
                 self.release_found(id).await
             }
-            Ok(answer) if answer.status.is_client_error() => Some(Fact::ReleaseFoundNothing),
+            Ok(answer) if refuses_for_good(answer.status) => Some(Fact::ReleaseFoundNothing),
             _ => {
                 self.tell_failure(id, &outcome);
                 Some(Fact::ReleaseFailed)
@@ -164,6 +175,11 @@ impl Ledger {
         let call = self.with(id, |e| e.undo_call()).flatten()?;
         Some(self.send_undo(id, call).await)
     }
+}
+
+/// Whether a create that is repeated is refused for a reason that the first one will have met as well.
+fn refuses_for_good(status: StatusCode) -> bool {
+    status.is_client_error() && !matches!(status.as_u16(), 408 | 409 | 425 | 429)
 }
 
 /// What the answer to a release means. Done is: 2xx, and what says that nothing of ours is there any more (404, 410;

@@ -3,12 +3,15 @@
 use super::kind::RequestKind;
 use crate::clock::Clock;
 use crate::deadline::Deadline;
-use crate::header::{Fraction, Malformed, SENDER_TIMESTAMP, Timing};
+use crate::header::{Fraction, Malformed, Timing};
 use crate::policy::{DeadlinePolicy, LateRelease, Mode};
 use http::HeaderMap;
 
 /// An age beyond which clocks are said to differ: no client waits so long.
 pub const ABSURD_AGE_MS: i64 = 60_000;
+
+/// How far ahead of this NF's clock a stamp may lie before clocks are said to differ.
+pub const USUAL_LEAD_MS: i64 = 1_000;
 
 /// What the timing headers of a request say.
 #[derive(Debug, Default)]
@@ -20,7 +23,7 @@ pub struct Admission {
     /// The stamp had no milliseconds and was read as `.999`.
     pub completed: bool,
     /// The request's age on receipt, if it shows that the clocks differ (or that it is a replay): beyond
-    /// [`ABSURD_AGE_MS`], or in the future.
+    /// [`ABSURD_AGE_MS`], or more than [`USUAL_LEAD_MS`] in the future.
     pub skew_ms: Option<i64>,
 }
 
@@ -29,7 +32,7 @@ impl Admission {
     ///
     /// TS 29.500 §6.11.2.2 (Rel-17). Our choices: malformed headers are ignored and counted, `strict` answers 400.
     pub fn read(headers: &HeaderMap, policy: &DeadlinePolicy, clock: &Clock) -> Self {
-        if policy.mode == Mode::Off || !headers.contains_key(SENDER_TIMESTAMP) && !has_max(headers) {
+        if policy.mode == Mode::Off {
             return Admission::default();
         }
         let timing = if policy.strict { Timing::read_strict(headers) } else { Timing::read(headers) };
@@ -39,12 +42,11 @@ impl Admission {
             Timing::Pair(pair) => {
                 let deadline = Deadline::on_receipt(pair, clock, policy.skew_tolerance_ms);
                 let age = deadline.age_on_receipt_ms();
-                let latest = if pair.fraction == Fraction::Missing { -999 } else { 0 };
                 Admission {
                     deadline: Some(deadline),
                     malformed: None,
                     completed: pair.fraction == Fraction::Missing,
-                    skew_ms: (age > ABSURD_AGE_MS || age < latest).then_some(age),
+                    skew_ms: (age > ABSURD_AGE_MS || age < -USUAL_LEAD_MS).then_some(age),
                 }
             }
         }
@@ -55,8 +57,4 @@ impl Admission {
         let expired = self.deadline.is_some_and(|d| d.expired(clock.now()));
         expired && !(kind == RequestKind::Release && policy.late_release == LateRelease::Perform)
     }
-}
-
-fn has_max(headers: &HeaderMap) -> bool {
-    headers.contains_key(crate::header::MAX_RSP_TIME)
 }

@@ -5,18 +5,22 @@
 
 mod adapter;
 mod admission;
+mod arrival;
 mod body;
+mod conclusion;
 mod delivery;
+mod fault_point;
 mod front;
 mod gone;
 mod keeper;
 mod kind;
 mod nf;
 mod reply;
+mod start;
 mod workers;
 
 pub use adapter::handler;
-pub use admission::{ABSURD_AGE_MS, Admission};
+pub use admission::{ABSURD_AGE_MS, Admission, USUAL_LEAD_MS};
 pub use body::ResponseBody;
 pub use delivery::{Delivery, Handover};
 pub use front::{
@@ -25,9 +29,7 @@ pub use front::{
 };
 pub use keeper::{Created, Keeper, Open, ReleaseAll};
 pub use kind::RequestKind;
-pub use nf::{
-    Held, Holding, Holdings, MAILBOX_CAPACITY, MAX_BODY_BYTES, Nf, Port, Running, Shard, Shards, holdings,
-    start,
-};
+pub use nf::{Held, Holding, Holdings, Nf, Shard, Shards, holdings};
 pub use reply::{Failure, Reply};
+pub use start::{MAILBOX_CAPACITY, MAX_BODY_BYTES, Port, Running, start};
 pub use workers::Workers;

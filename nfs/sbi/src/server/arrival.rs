@@ -1,0 +1,95 @@
+//! What is known of a request before its body is read, and what is odd about its timing headers.
+
+use super::admission::Admission;
+use super::front::Front;
+use super::kind::RequestKind;
+use crate::event::{Facts, Kind, TraceId};
+use crate::header::TRACEPARENT;
+use crate::party::Served;
+use crate::policy::LateRelease;
+use http::header::USER_AGENT;
+use http::{HeaderMap, Method};
+use hyper::body::Incoming;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// How many warnings are remembered as logged; each is logged once per peer.
+const MAX_TOLD: usize = 1_024;
+
+/// What is known of a request before its body is read.
+pub(super) struct Arrival {
+    pub(super) method: Method,
+    pub(super) path: Arc<str>,
+    pub(super) kind: RequestKind,
+    pub(super) served: Served,
+    pub(super) admission: Admission,
+    pub(super) peer: Arc<str>,
+}
+
+impl Front {
+    pub(super) fn arrive(&self, request: &hyper::Request<Incoming>, peer: SocketAddr) -> Arrival {
+        let (headers, env) = (request.headers(), &self.party.env);
+        let policy = &self.party.policy.deadline;
+        let admission = Admission::read(headers, policy, &env.clock);
+        let path: Arc<str> = request.uri().path().into();
+        let kind = RequestKind::of(request.method(), &path);
+        let only_releases = kind == RequestKind::Release && policy.late_release == LateRelease::Perform;
+        let served = Served {
+            request: env.events.next_request(),
+            trace: trace_of(headers).unwrap_or_else(|| TraceId::fresh(&env.entropy)),
+            deadline: admission.deadline,
+            only_releases,
+            own_timer: None,
+        };
+        let peer = peer_name(headers).unwrap_or_else(|| peer.to_string()).into();
+        let arrival = Arrival { method: request.method().clone(), path, kind, served, admission, peer };
+        self.party.emit(Kind::RequestReceived, self.facts(&arrival));
+        self.tell_timing(&arrival);
+        arrival
+    }
+
+    pub(super) fn facts(&self, arrival: &Arrival) -> Facts {
+        Facts {
+            peer: Some(arrival.peer.clone()),
+            method: Some(arrival.method.clone()),
+            uri: Some(arrival.path.clone()),
+            ..arrival.served.facts(&self.party)
+        }
+    }
+
+    fn tell_timing(&self, arrival: &Arrival) {
+        let Admission { malformed, completed, skew_ms, .. } = &arrival.admission;
+        if let Some(malformed) = malformed {
+            tracing::warn!(nf = %self.party.name, peer = &*arrival.peer, "ignored: {}: {}", malformed.header, malformed.reason);
+            let what = format!("{}: {}", malformed.header, malformed.reason);
+            self.party.emit(Kind::TimingMalformed, self.facts(arrival).detail(what));
+        }
+        if let Some(age) = skew_ms {
+            let what =
+                format!("the stamp is {age} ms old by this NF's clock: are both clocks NTP-synchronised?");
+            tracing::warn!(nf = %self.party.name, peer = &*arrival.peer, "{what}");
+            self.party.emit(Kind::SkewObserved, self.facts(arrival).detail(what));
+        }
+        if *completed && self.first_time(&arrival.peer) {
+            let what = "3gpp-Sbi-Sender-Timestamp has no milliseconds: read as .999";
+            tracing::warn!(nf = %self.party.name, peer = &*arrival.peer, "{what}");
+            self.party.emit(Kind::TimingCompleted, self.facts(arrival).detail(what));
+        }
+    }
+
+    fn first_time(&self, peer: &str) -> bool {
+        let mut told = self.told.borrow_mut();
+        told.len() < MAX_TOLD && told.insert(peer.to_owned())
+    }
+}
+
+fn trace_of(headers: &HeaderMap) -> Option<TraceId> {
+    TraceId::from_traceparent(headers.get(TRACEPARENT)?.to_str().ok()?)
+}
+
+/// The NF type that `User-Agent` begins with, in lower case. TS 29.500 §5.2.2.2 (Rel-17): it should be there.
+fn peer_name(headers: &HeaderMap) -> Option<String> {
+    let agent = headers.get(USER_AGENT)?.to_str().ok()?;
+    let name = agent.split(['-', ' ', '/']).next().filter(|n| !n.is_empty())?;
+    Some(name[..name.len().min(32)].to_ascii_lowercase())
+}

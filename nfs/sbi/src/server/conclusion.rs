@@ -1,0 +1,98 @@
+//! The last checkpoint: what becomes of a handler's outcome.
+
+use super::adapter::{json_response, problem_response};
+use super::arrival::Arrival;
+use super::body::ResponseBody;
+use super::front::{End, Front, Outcome};
+use super::gone::Gone;
+use crate::event::Kind;
+use crate::header::http_date;
+use crate::policy::{Mode, OnClientGone};
+use crate::problem::{Cause, PROBLEM_JSON, ProblemDetails};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, DATE, HeaderValue, SERVER};
+use http_body_util::BodyExt;
+
+impl Front {
+    /// The last checkpoint: after the deadline there is only one true answer, and it is not given before.
+    pub(super) async fn conclude(&self, arrival: &Arrival, outcome: Outcome, gone: &Gone) -> End {
+        let end = match outcome {
+            Outcome::Abort(reason) => return Err(reason.into()),
+            Outcome::TimedOut => self.refuse(arrival).await,
+            Outcome::Answer(answer) if self.is_over(arrival) => {
+                self.undeliverable(arrival, answer, "its client's time is over");
+                self.refuse(arrival).await
+            }
+            Outcome::Answer(answer) if gone.is_gone() => {
+                self.client_left(arrival, answer);
+                return Err(h2::Reason::CANCEL.into());
+            }
+            Outcome::Answer(answer) => Ok(self.shape(arrival, answer).await),
+        };
+        end.map(|answer| self.sign(answer))
+    }
+
+    fn is_over(&self, arrival: &Arrival) -> bool {
+        arrival.served.deadline.is_some_and(|d| d.expired(self.now()))
+    }
+
+    /// Lets go of an answer. If it was a success, what it had made is released by its delivery.
+    fn undeliverable(&self, arrival: &Arrival, answer: hyper::Response<ResponseBody>, why: &str) {
+        if answer.body().has_delivery() {
+            self.party.emit(Kind::ResponseUndeliverable, self.facts(arrival).detail(why));
+        }
+    }
+
+    /// The same for a client that left in time; policy may keep what was made.
+    fn client_left(&self, arrival: &Arrival, mut answer: hyper::Response<ResponseBody>) {
+        if self.party.policy.deadline.on_client_gone == OnClientGone::Keep {
+            answer.body_mut().delivered();
+        }
+        self.undeliverable(arrival, answer, "its client is gone");
+    }
+
+    /// 504 `TIMED_OUT_REQUEST` once the deadline has passed (before it, the statement would not be true), or nothing.
+    async fn refuse(&self, arrival: &Arrival) -> End {
+        let Some(deadline) = arrival.served.deadline else {
+            return Ok(problem_response(&ProblemDetails::new(
+                Cause::TargetNfNotReachable,
+                "the work took too long",
+            )));
+        };
+        tokio::time::sleep_until(deadline.at()).await;
+        if self.party.policy.deadline.mode == Mode::Drop {
+            self.party.emit(Kind::RequestDroppedLate, self.facts(arrival));
+            return Err(h2::Reason::CANCEL.into());
+        }
+        let detail = deadline.explain(self.now(), &self.party.env.clock);
+        self.party.emit(Kind::RequestRefusedLate, self.facts(arrival).detail(detail.clone()).status(504));
+        let problem = ProblemDetails::new(Cause::TimedOutRequest, detail);
+        Ok(self.shape(arrival, problem_response(&problem)).await)
+    }
+
+    /// Gives an error the form in which its API wants it.
+    async fn shape(
+        &self,
+        arrival: &Arrival,
+        answer: hyper::Response<ResponseBody>,
+    ) -> hyper::Response<ResponseBody> {
+        let is_problem = answer.headers().get(CONTENT_TYPE).is_some_and(|v| v == PROBLEM_JSON);
+        if !is_problem || !(self.wraps_errors)(&arrival.method, &arrival.path) {
+            return answer;
+        }
+        let (parts, body) = answer.into_parts();
+        let problem = body.collect().await.map(|b| b.to_bytes()).unwrap_or_default();
+        let wrapped = [b"{\"error\":", problem.as_ref(), b"}"].concat();
+        json_response(parts.status, "application/json", Bytes::from(wrapped))
+    }
+
+    /// `Server` says who answers, TS 29.500 §6.10.8.2 (Rel-17); `Date` is by this NF's clock.
+    pub(super) fn sign(&self, mut answer: hyper::Response<ResponseBody>) -> hyper::Response<ResponseBody> {
+        let date = http_date(self.party.env.clock.unix_us().div_euclid(1000));
+        if let Ok(date) = HeaderValue::from_bytes(&date) {
+            answer.headers_mut().insert(DATE, date);
+        }
+        answer.headers_mut().insert(SERVER, self.server.clone());
+        answer
+    }
+}

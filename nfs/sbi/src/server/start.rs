@@ -1,0 +1,192 @@
+//! Starting an NF: an actor of it on every worker, an actix-web app in front of each, one listener.
+
+use super::adapter;
+use super::front::Front;
+use super::keeper::Keeper;
+use super::nf::{Nf, Shard, Shards};
+use super::reply::{Failure, Reply};
+use super::workers::Workers;
+use crate::client::Client;
+use crate::net::{Accepted, Listen};
+use crate::party::Party;
+use crate::problem::Cause;
+use crate::release::Ledger;
+use actix::{Actor, Addr};
+use actix_web::{App, HttpRequest, web};
+use std::io;
+use std::net::SocketAddr;
+use tokio::sync::{mpsc, oneshot};
+
+/// The largest request body, in bytes.
+pub const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// How many messages an actor's mailbox holds before senders wait.
+pub const MAILBOX_CAPACITY: usize = 4_096;
+
+/// How many accepted connections may wait for a worker to take them over.
+const MAX_CONNECTIONS_WAITING: usize = 1_024;
+
+/// A running NF.
+pub struct Running<N: Nf> {
+    /// Who it is.
+    pub party: Party,
+    /// Its actors.
+    pub shards: Shards<N>,
+    /// What its shards owe.
+    pub keepers: Vec<Addr<Keeper>>,
+    /// Its port.
+    pub port: Port,
+}
+
+/// The port of a running NF.
+pub struct Port {
+    stop: Option<oneshot::Sender<()>>,
+    drained: Option<oneshot::Receiver<()>>,
+}
+
+impl Port {
+    /// Stops: no new connection, GOAWAY on the others; ends when they have ended, or after `drain_ms`.
+    pub async fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(drained) = self.drained.take() {
+            let _ = drained.await;
+        }
+    }
+}
+
+/// Starts an NF on `workers`, behind `listener`.
+pub async fn start<N: Nf>(
+    party: Party,
+    config: N::Config,
+    listener: Box<dyn Listen>,
+    workers: &Workers,
+) -> Running<N> {
+    let (shards, keepers) = start_actors::<N>(&party, &config, workers).await;
+    let (stop, stopped) = oneshot::channel();
+    let fronts = (0..workers.count()).map(|n| start_front::<N>(n, &party, &shards, workers)).collect();
+    let (done, drained) = oneshot::channel();
+    tokio::task::spawn_local(accept(listener, fronts, stopped, done));
+    Running { party, shards, keepers, port: Port { stop: Some(stop), drained: Some(drained) } }
+}
+
+async fn start_actors<N: Nf>(
+    party: &Party,
+    config: &N::Config,
+    workers: &Workers,
+) -> (Shards<N>, Vec<Addr<Keeper>>) {
+    let (mut actors, mut keepers) = (Vec::new(), Vec::new());
+    for index in 0..workers.count() {
+        let (tell, started) = oneshot::channel();
+        let (party, config) = (party.clone(), config.clone());
+        workers.spawn(index, move || {
+            let ledger = Ledger::start(Client::new(party.clone()), index);
+            let keeper = Keeper(ledger.clone()).start();
+            let actor = N::create(|context| {
+                context.set_mailbox_capacity(MAILBOX_CAPACITY);
+                N::new(Shard { party, index, ledger }, config, context)
+            });
+            let _ = tell.send((actor, keeper));
+        });
+        if let Ok((actor, keeper)) = started.await {
+            actors.push(actor);
+            keepers.push(keeper);
+        }
+    }
+    (Shards { actors: actors.into(), here: 0 }, keepers)
+}
+
+type Connections = mpsc::Sender<(Accepted, SocketAddr)>;
+
+fn start_front<N: Nf>(
+    index: usize,
+    party: &Party,
+    shards: &Shards<N>,
+    workers: &Workers,
+) -> (Connections, oneshot::Receiver<()>) {
+    let (connections, mut arriving) = mpsc::channel::<(Accepted, SocketAddr)>(MAX_CONNECTIONS_WAITING);
+    let (done, drained) = oneshot::channel();
+    let (party, shards) = (party.clone(), Shards { here: index, ..shards.clone() });
+    workers.spawn(index, move || {
+        tokio::task::spawn_local(async move {
+            let grace = party.policy.drain;
+            let front = Front::new(party, adapter::handler(app::<N>(shards)).await, N::WRAPS_ERRORS);
+            while let Some((open, peer)) = arriving.recv().await {
+                match open() {
+                    Ok(io) => drop(tokio::task::spawn_local(front.clone().serve(io, peer))),
+                    Err(error) => tracing::warn!(%peer, %error, "a connection could not be taken over"),
+                }
+            }
+            front.shutdown(grace).await;
+            let _ = done.send(());
+        });
+    });
+    (connections, drained)
+}
+
+fn app<N: Nf>(
+    shards: Shards<N>,
+) -> App<
+    impl actix_web::dev::ServiceFactory<
+        actix_web::dev::ServiceRequest,
+        Config = (),
+        Response = actix_web::dev::ServiceResponse,
+        Error = actix_web::Error,
+        InitError = (),
+    >,
+> {
+    App::new()
+        .app_data(web::Data::new(shards))
+        .app_data(web::PayloadConfig::new(MAX_BODY_BYTES))
+        .configure(N::routes)
+        .default_service(web::to(unknown_path::<N>))
+}
+
+/// TS 29.500 §5.2.7.2 (Rel-17): an unknown API is 400, an unknown structure below a known one 404.
+async fn unknown_path<N: Nf>(request: HttpRequest) -> Result<Reply, Failure> {
+    let path = request.path();
+    let known =
+        |api: &&&str| path.strip_prefix(**api).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    match N::APIS.iter().find(known) {
+        Some(api) => {
+            let detail = format!("{api} has no such resource; see its OpenAPI file for those there are");
+            Err(Failure::new(Cause::ResourceUriStructureNotFound, detail))
+        }
+        None => {
+            let detail = format!("this is a mock {}; it serves {}", N::TYPE, N::APIS.join(", "));
+            Err(Failure::new(Cause::InvalidApi, detail))
+        }
+    }
+}
+
+/// Accepts connections and deals them to the workers in turn: few long-lived ones spread badly otherwise.
+async fn accept(
+    mut listener: Box<dyn Listen>,
+    fronts: Vec<(Connections, oneshot::Receiver<()>)>,
+    mut stopped: oneshot::Receiver<()>,
+    done: oneshot::Sender<()>,
+) {
+    let (workers, drained): (Vec<_>, Vec<_>) = fronts.into_iter().unzip();
+    for worker in workers.iter().cycle() {
+        let accepted = tokio::select! {
+            biased;
+            _ = &mut stopped => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            // A worker that is behind loses the connection rather than stalling the others.
+            Ok(connection) => drop(worker.try_send(connection)),
+            Err(error) => pause_after(&error).await,
+        }
+    }
+    drop((listener, workers));
+    for worker in drained {
+        let _ = worker.await;
+    }
+    let _ = done.send(());
+}
+
+/// Out of file descriptors, or the like: it passes.
+async fn pause_after(error: &io::Error) {
+    tracing::warn!(%error, "a connection could not be accepted");
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+}

@@ -1,0 +1,26 @@
+//! What rounds come to.
+
+/// The middle of what was measured.
+pub fn median(measured: impl IntoIterator<Item = f64>) -> f64 {
+    quartiles(measured)[1]
+}
+
+/// A quarter of what was measured lies below the first, half below the second, a quarter above the third.
+///
+/// # Panics
+///
+/// If nothing was measured.
+pub fn quartiles(measured: impl IntoIterator<Item = f64>) -> [f64; 3] {
+    let mut sorted: Vec<f64> = measured.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|quarter| sorted[(sorted.len() - 1) * quarter / 4])
+}
+
+/// How a figure that should be small stands against what must hold and what is aimed at.
+pub fn verdict(figure: f64, must_hold: f64, aim: f64) -> &'static str {
+    match figure {
+        f if f <= aim => "aim reached",
+        f if f <= must_hold => "holds",
+        _ => "MISSED",
+    }
+}

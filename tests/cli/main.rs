@@ -1,0 +1,15 @@
+//! The binary `mock5g` as its users meet it: command line, processes, signals, and Debian's HTTP tools.
+//!
+//! This target belongs to the package `mock5g` (see `harness/Cargo.toml`), although its files are here: only for the
+//! integration tests of the package that owns a binary does cargo build the binary first and say where it is.
+#![allow(clippy::unwrap_used)]
+
+mod cancelled_requests;
+mod demo;
+mod foreign_tools;
+mod four_nfs;
+mod help_and_usage;
+mod nf_start;
+mod nf_stop;
+mod operator_plane;
+mod support;

@@ -1,0 +1,140 @@
+//! `mock5g nf TYPE`: where it listens, what it hands out, and what it starts without.
+
+use super::support::{Core, NfProcess, Protocol, json_create, mock5g, request, wait_until};
+use std::net::TcpListener;
+
+const TYPES: [&str; 4] = ["amf", "smf", "udm", "udr"];
+
+/// Case 48: the ready line is the first thing on stdout, and then the ports answer.
+#[test]
+fn the_first_line_says_where_sbi_and_operator_plane_listen() {
+    for nf_type in TYPES {
+        let nf = NfProcess::start(nf_type, &[]);
+        assert_eq!(nf.ready["nf"], nf_type);
+        assert_eq!(nf.ready.as_object().unwrap().len(), 3, "{}", nf.ready);
+        assert_ne!(nf.sbi(), nf.admin());
+        let answer = request(Protocol::H2c, "GET", &format!("{}/nope", nf.sbi()), "", b"");
+        assert_eq!((answer.status, &answer.json()["cause"]), (400, &"INVALID_API".into()));
+        assert_eq!(nf.tells("/readyz")["status"], "ready");
+        let ended = nf.stop("TERM");
+        assert!(ended.stdout.is_empty(), "{:?}", ended.stdout);
+    }
+}
+
+/// Case 48: free ports, so that labs can run side by side.
+#[test]
+fn eight_start_at_once_on_ports_of_their_own() {
+    let start = |_| std::thread::spawn(|| NfProcess::start("udm", &[]));
+    let starting: Vec<_> = (0..8).map(start).collect();
+    let nfs: Vec<_> = starting.into_iter().map(|nf| nf.join().unwrap()).collect();
+    let ports: std::collections::BTreeSet<_> = nfs.iter().flat_map(|nf| [nf.sbi(), nf.admin()]).collect();
+    assert_eq!(ports.len(), 16);
+    nfs.iter().for_each(|nf| assert_eq!(nf.tells("/readyz")["status"], "ready"));
+}
+
+#[test]
+fn a_port_in_use_exits_3_and_names_the_address_and_the_option() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = listener.local_addr().unwrap().to_string();
+    for (arguments, option) in [
+        (["--bind", &busy, "--admin", "127.0.0.1:0"], "--bind"),
+        (["--bind", "127.0.0.1:0", "--admin", &busy], "--admin"),
+    ] {
+        let output = mock5g(&[&["nf", "udm"], &arguments[..]].concat()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*output.stdout), (Some(3), &b""[..]), "{stderr}");
+        assert!(stderr.contains(&busy) && stderr.contains(option), "{stderr}");
+    }
+}
+
+/// Case 48: neither in the ready line, nor in `Location`, nor in a callback.
+#[test]
+fn the_unspecified_address_is_never_handed_out() {
+    let udr = NfProcess::start("udr", &[]);
+    let udm = NfProcess::start_at("0.0.0.0:0", "udm", &["--peer", &format!("udr={}", udr.sbi())]);
+    let admin_everywhere = ["--peer", &format!("udm={}", udm.sbi()), "--admin", "0.0.0.0:0"];
+    let smf = NfProcess::start_at("0.0.0.0:0", "smf", &admin_everywhere);
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    let created = request(Protocol::H2c, "POST", &uri, &content_type, &body);
+    assert_eq!(created.status, 201, "{created:?}");
+    assert!(created.header("location").starts_with(&format!("{uri}/")), "{created:?}");
+    let stored = "/nudr-dr/v2/subscription-data/imsi-001010000000001/context-data/sdm-subscriptions";
+    let stored = request(Protocol::H2c, "GET", &format!("{}{stored}", udr.sbi()), "", b"");
+    let stored = stored.json().to_string();
+    assert!(stored.contains(&format!("{}/nsmf-callback", smf.sbi())), "{stored}");
+    let told =
+        [smf.ready.to_string(), udm.ready.to_string(), stored, smf.tells("/mock5g/v1/held").to_string()];
+    told.iter().for_each(|told| assert!(!told.contains("0.0.0.0"), "{told}"));
+}
+
+#[test]
+fn an_advertised_api_root_is_what_others_are_told() {
+    let udm = NfProcess::start("udm", &[]);
+    let bind = free_address();
+    let arguments = ["--peer", &format!("udm={}", udm.sbi()), "--advertise", "http://smf.example:8080/"];
+    let smf = NfProcess::start_at(&bind, "smf", &arguments);
+    assert_eq!(smf.sbi(), "http://smf.example:8080");
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    let uri = format!("http://{bind}/nsmf-pdusession/v1/sm-contexts");
+    let created = request(Protocol::H2c, "POST", &uri, &content_type, &body);
+    assert_eq!(created.status, 201, "{created:?}");
+    let told = created.header("location");
+    assert!(told.starts_with("http://smf.example:8080/nsmf-pdusession/v1/sm-contexts/"), "{told}");
+}
+
+/// An address that nobody listens at.
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[test]
+fn ipv6_addresses_are_bound_called_and_handed_out_in_brackets() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        return; // a machine without IPv6
+    }
+    let udm = NfProcess::start_at("[::1]:0", "udm", &["--admin", "[::1]:0"]);
+    let smf = NfProcess::start_at("[::1]:0", "smf", &["--peer", &format!("udm={}", udm.sbi())]);
+    let (content_type, body) = json_create("http://[::1]:9");
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    assert!(uri.starts_with("http://[::1]:"), "{uri}");
+    let created = request(Protocol::H2c, "POST", &uri, &content_type, &body);
+    assert_eq!(created.status, 201, "{created:?}");
+    assert!(created.header("location").starts_with(&uri), "{created:?}");
+    assert_eq!(udm.tells("/readyz")["status"], "ready");
+}
+
+/// Case 16: an NF whose producer is not there yet runs, says so when it is asked, and calls it once it is there.
+#[test]
+fn an_nf_starts_without_its_peer_and_finds_it_when_it_comes() {
+    let bind = free_address();
+    let smf = NfProcess::start("smf", &["--peer", &format!("udm=http://{bind}")]);
+    assert_eq!(smf.tells("/readyz")["status"], "ready");
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    let create = || request(Protocol::H2c, "POST", &uri, &content_type, &body);
+    let refused = create();
+    assert_eq!(refused.status, 504, "{refused:?}");
+    assert_eq!(refused.json()["error"]["cause"], "TARGET_NF_NOT_REACHABLE");
+    let udm = NfProcess::start_at(&bind, "udm", &[]);
+    wait_until("the SMF reaches its UDM", || create().status == 201);
+    assert_eq!(udm.held(), ["sdm-subscription", "sdm-subscription", "smf-registration", "smf-registration"]);
+}
+
+/// A UDM without a UDR keeps its data in its own process; with one, there.
+#[test]
+fn a_udm_knows_the_default_subscribers_with_and_without_a_udr() {
+    let alone = NfProcess::start("udm", &[]);
+    let core = Core::start();
+    for udm in [&alone, &core.udm] {
+        for supi in ["imsi-001010000000001", "imsi-001010000000100", "imsi-999700000021309"] {
+            let uri = format!("{}/nudm-sdm/v2/{supi}/sm-data", udm.sbi());
+            let answer = request(Protocol::H2c, "GET", &uri, "", b"");
+            assert_eq!(answer.status, 200, "{supi}: {answer:?}");
+        }
+        let uri = format!("{}/nudm-sdm/v2/imsi-001010000000101/sm-data", udm.sbi());
+        let unknown = request(Protocol::H2c, "GET", &uri, "", b"");
+        assert_eq!((unknown.status, &unknown.json()["cause"]), (404, &"USER_NOT_FOUND".into()));
+    }
+    assert!(core.udr.count("request.received") >= 4, "the UDM did not ask its UDR");
+}

@@ -1,0 +1,85 @@
+//! How `mock5g nf` ends: nothing that it was asked is lost, nothing that it made is left.
+
+use super::support::{Answer, Core, Gate, NfProcess, Protocol, json_create, request, wait_until};
+use std::thread::{self, JoinHandle};
+
+fn create_in_background(smf: &NfProcess) -> JoinHandle<Answer> {
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    thread::spawn(move || request(Protocol::H2c, "POST", &uri, &content_type, &body))
+}
+
+/// A UDM, a gate before it, and an SMF that calls it through the gate.
+fn smf_behind_gate() -> (NfProcess, Gate, NfProcess) {
+    let udm = NfProcess::start("udm", &[]);
+    let gate = Gate::before(udm.sbi());
+    let smf = NfProcess::start("smf", &["--peer", &format!("udm={}", gate.api_root())]);
+    (udm, gate, smf)
+}
+
+#[test]
+fn sigterm_exits_0_and_ctrl_c_130() {
+    for (signal, code) in [("TERM", 0), ("INT", 130)] {
+        for nf_type in ["amf", "smf", "udm", "udr"] {
+            let ended = NfProcess::start(nf_type, &[]).stop(signal);
+            assert_eq!(ended.code, Some(code), "{signal} to {nf_type}: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_request_that_is_being_served_gets_its_answer() {
+    let (udm, gate, smf) = smf_behind_gate();
+    let creating = create_in_background(&smf);
+    wait_until("the SMF's first call is at the UDM", || udm.count("request.received") > 0);
+    smf.signal("TERM");
+    wait_until("the SMF is stopping", || smf.stderr().contains("stopping"));
+    let readyz = request(Protocol::Http1, "GET", &format!("{}/readyz", smf.admin()), "", b"");
+    assert_eq!(readyz.status, 503, "{readyz:?}");
+    gate.open();
+    let created = creating.join().unwrap();
+    assert_eq!(created.status, 201, "{created:?}");
+    let ended = smf.ended();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(udm.held().is_empty(), "{:?}", udm.held());
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let (udm, _gate, smf) = smf_behind_gate();
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    let creating = thread::spawn(move || {
+        std::panic::catch_unwind(|| request(Protocol::H2c, "POST", &uri, &content_type, &body)).is_err()
+    });
+    wait_until("the SMF's first call is at the UDM", || udm.count("request.received") > 0);
+    smf.signal("TERM");
+    wait_until("the SMF is stopping", || smf.stderr().contains("stopping"));
+    let ended = smf.stop("INT");
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(creating.join().unwrap(), "the request was answered, so the SMF was not ended at once");
+}
+
+#[test]
+fn an_smf_that_is_stopped_releases_its_contexts_at_the_udm() {
+    let core = Core::start();
+    assert_eq!(create_in_background(&core.smf).join().unwrap().status, 201);
+    assert_eq!(core.udm.held(), ["sdm-subscription", "smf-registration"]);
+    let Core { udr, udm, smf, .. } = core;
+    let ended = smf.stop("TERM");
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(udm.held().is_empty() && udr.held().is_empty(), "{:?} {:?}", udm.held(), udr.held());
+}
+
+#[test]
+fn what_cannot_be_released_is_named_and_exits_1() {
+    let core = Core::start();
+    assert_eq!(create_in_background(&core.smf).join().unwrap().status, 201);
+    let Core { udm, smf, .. } = core;
+    drop(udm);
+    let ended = smf.stop("TERM");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for resource in ["sdm-subscription", "smf-registration"] {
+        assert!(ended.stderr.contains(&format!("left at udm: {resource}")), "{}", ended.stderr);
+    }
+}

@@ -1,0 +1,18 @@
+//! What these tests are written with.
+
+mod core;
+mod gate;
+mod http;
+mod process;
+mod tool;
+
+pub use core::{Core, json_create, multipart_create};
+pub use gate::Gate;
+pub use http::{Answer, Protocol, request};
+pub use process::{NfProcess, mock5g, wait_until};
+pub use tool::{Curl, tool};
+
+use std::time::Duration;
+
+/// How long anything is waited for: longer than any timer of an NF.
+pub const PATIENCE: Duration = Duration::from_secs(60);

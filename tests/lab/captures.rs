@@ -1,0 +1,250 @@
+//! What a real core sent for the operations that the mocks serve, replayed over real HTTP/2 in captured order.
+//!
+//! The files are measurement data beside this project, never copied into it: `MOCK5G_CAPTURES`, or
+//! `../../shared/captures/open5gs` from here. The requests go out with the headers that were captured, the timing headers
+//! included, since exactly these bytes shall be understood; so the clocks of the lab are set to the time of the capture.
+//! References and subscription ids are those that our NFs hand out; instance ids stay.
+
+use crate::support::raw::Connection;
+use api::decode::decode;
+use api::nsmf_pdusession::SmContextCreatedData;
+use api::nudm_sdm::{SdmSubscription, SmData, default_sm_data};
+use api::nudm_uecm::SmfRegistration;
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderName, Method};
+use mock5g::lab::{Builder, Lab};
+use regex_lite::Regex;
+use sbi::client::{Answer, Call};
+use sbi::event::Kind;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A request that was captured, and the answer that the real NF gave.
+struct Capture {
+    name: String,
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+    at_ms: i64,
+    status: u16,
+    location: Option<String>,
+}
+
+/// The captures of `run` for an NF whose method and path match, in captured order; none if there are no files here.
+fn captures(run: &str, to: &str, operations: &str) -> Vec<Capture> {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/captures/open5gs");
+    let folder = std::env::var_os("MOCK5G_CAPTURES").map_or_else(|| PathBuf::from(default), PathBuf::from);
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
+        assert!(!ci, "no captures in {}: set MOCK5G_CAPTURES", folder.display());
+        println!("skipped: no captures in {} (MOCK5G_CAPTURES says where they are)", folder.display());
+        return Vec::new();
+    };
+    let mut names: Vec<_> = files.map(|f| f.unwrap().path()).collect();
+    names.sort();
+    let wanted = Regex::new(operations).unwrap();
+    let named = names.iter().filter(|p| p.file_name().unwrap().to_string_lossy().starts_with(run));
+    let read = named.map(|p| (p, serde_json::from_slice(&std::fs::read(p).unwrap()).unwrap()));
+    let read = read
+        .map(|(p, json): (_, Value)| Capture::read(p.file_name().unwrap().to_string_lossy().into(), &json));
+    let found: Vec<_> = read
+        .filter(|c| {
+            c.name.contains(&format!("-to-{to}-")) && wanted.is_match(&format!("{} {}", c.method, c.path))
+        })
+        .collect();
+    assert!(!found.is_empty(), "{} has no {run} requests to {to} for {operations}", folder.display());
+    found
+}
+
+impl Capture {
+    fn read(name: String, json: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let pairs = |headers: &Value| -> Vec<(String, String)> {
+            headers.as_array().unwrap().iter().map(|h| (text(&h[0]), text(&h[1]))).collect()
+        };
+        let body = match (&json["body_base64"], &json["body"]) {
+            (Value::String(base64), _) => from_base64(base64),
+            (_, Value::Null) => Bytes::new(),
+            (_, body) => body.to_string().into(),
+        };
+        let response = pairs(&json["response"]["headers"]);
+        Capture {
+            name,
+            method: text(&json["method"]),
+            path: text(&json["path"]),
+            headers: pairs(&json["headers"]),
+            body,
+            at_ms: (json["meta"]["time"].as_f64().unwrap() * 1_000.0) as i64,
+            status: json["response"]["status"].as_u64().unwrap().try_into().unwrap(),
+            location: response.into_iter().find(|(name, _)| name == "location").map(|(_, value)| value),
+        }
+    }
+
+    /// The request for an NF of ours.
+    fn call(&self, root: &str, path: &str) -> Call {
+        let mut call = Call::new(self.method.parse::<Method>().unwrap(), format!("{root}{path}"));
+        for (name, value) in self.headers.iter().filter(|(name, _)| !name.starts_with(':')) {
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            match name {
+                // The bodies that are JSON were captured as values, so their length may differ.
+                CONTENT_LENGTH => {}
+                CONTENT_TYPE => call.content_type = Some(value.clone()),
+                name => {
+                    call.headers.append(name, value.parse().unwrap());
+                }
+            }
+        }
+        Call { body: self.body.clone(), ..call }
+    }
+}
+
+/// Replays what was captured at an NF; the answers, by the names of the files.
+async fn replay(lab: Builder, nf: &str, captures: &[Capture]) -> (Lab, BTreeMap<String, Answer>) {
+    let lab = lab.start().await;
+    let mut connection = Connection::open(&lab.api_root(nf)).await;
+    let (mut ids, mut answers) = (BTreeMap::new(), BTreeMap::new());
+    for capture in captures {
+        let by_ms = capture.at_ms - lab.process().nf(nf).unwrap().party.env.clock.stamp().unix_ms();
+        ["amf", "smf", "udm", "udr"].iter().for_each(|nf| lab.step_clock(nf, by_ms));
+        let call = capture.call(&lab.api_root(nf), &renamed(&capture.path, &ids));
+        let answer = connection.answer(&call).await;
+        let (ours, real) = (answer.status.as_u16(), capture.status);
+        assert_eq!(ours / 100, real / 100, "{}: {answer:?}\n{}", capture.name, lab.transcript());
+        if let (Some(real), Some(ours)) = (&capture.location, answer.location()) {
+            ids.insert(path_of(real).to_owned(), path_of(ours).to_owned());
+        }
+        judge(capture, &answer);
+        answers.insert(capture.name.clone(), answer);
+    }
+    let unhappy =
+        [Kind::SkewObserved, Kind::TimingMalformed, Kind::RequestRefusedLate, Kind::RequestPanicked];
+    assert!(!lab.events().iter().any(|e| unhappy.contains(&e.event)), "{}", lab.transcript());
+    lab.settle().await;
+    (lab, answers)
+}
+
+/// `path` with the id that we handed out where the real NF had handed out its own.
+fn renamed(path: &str, ids: &BTreeMap<String, String>) -> String {
+    let below = |real: &String| {
+        path.strip_prefix(real.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let ours = ids.iter().find_map(|(real, ours)| below(real).map(|rest| format!("{ours}{rest}")));
+    ours.unwrap_or_else(|| path.to_owned())
+}
+
+fn path_of(uri: &str) -> &str {
+    uri.splitn(4, '/').nth(3).map_or(uri, |path| &uri[uri.len() - path.len() - 1..])
+}
+
+/// The answer has what its schema makes mandatory.
+fn judge(capture: &Capture, answer: &Answer) {
+    let what = || format!("{}: {answer:?}", capture.name);
+    if answer.status == 201 {
+        assert!(answer.location().is_some_and(|l| l.starts_with("http://127.0.0.1:")), "{}", what());
+    }
+    let last = capture.path.split('?').next().unwrap().rsplit('/').next().unwrap();
+    match (&*capture.method, last) {
+        ("GET", "sm-data") => {
+            let data = SmData::decode(&answer.body).unwrap_or_else(|p| panic!("{p:?}: {}", what()));
+            let (slice, dnn) = ("1".parse().unwrap(), "internet".parse().unwrap());
+            assert!(data.dnn(&slice, &dnn).is_some(), "{}", what());
+        }
+        ("POST", "sm-contexts") => drop(decode::<SmContextCreatedData>(&answer.body).unwrap()),
+        ("POST", "sdm-subscriptions") => {
+            let (sent, kept): (SdmSubscription, SdmSubscription) =
+                (decode(&capture.body).unwrap(), decode(&answer.body).unwrap());
+            let kept = SdmSubscription { subscription_id: sent.subscription_id.clone(), ..kept };
+            assert_eq!(kept, sent, "{}", what());
+        }
+        ("PUT", _) if answer.status == 201 => {
+            let sent: SmfRegistration = decode(&capture.body).unwrap();
+            assert_eq!(decode::<SmfRegistration>(&answer.body).unwrap(), sent, "{}", what());
+        }
+        _ => assert_eq!((answer.status.as_u16(), answer.body.len()), (204, 0), "{}", what()),
+    }
+}
+
+const AT_SMF: &str = r"^POST /nsmf-pdusession/v1/sm-contexts(/[^/]+/release)?$";
+const AT_UDM: &str =
+    r"^[A-Z]+ /(nudm-sdm/v2/[^/]+/(sm-data|sdm-subscriptions)|nudm-uecm/v1/.*/smf-registrations)";
+const AT_UDR: &str =
+    r"^[A-Z]+ /nudr-dr/v1/subscription-data/[^/]+/(\d+/provisioned-data/sm-data|context-data/smf-reg)";
+
+#[actix::test]
+async fn the_smf_takes_what_a_real_amf_sends() {
+    let captures = captures("e2e", "smf", AT_SMF);
+    let (lab, answers) = replay(Lab::builder(), "smf", &captures).await;
+    if captures.is_empty() {
+        return;
+    }
+    assert_eq!(answers.values().map(|a| a.status.as_u16()).collect::<Vec<_>>(), [201, 204]);
+    lab.expect_nothing_hanging().await;
+}
+
+#[actix::test]
+async fn the_udm_takes_what_a_real_smf_and_amf_send() {
+    let captures = captures("e2e", "udm", AT_UDM);
+    let (lab, answers) = replay(Lab::builder(), "udm", &captures).await;
+    assert!(captures.is_empty() || answers.len() >= 7, "{:?}", answers.keys());
+    lab.expect_nothing_hanging().await;
+}
+
+#[actix::test]
+async fn the_udr_takes_what_a_real_udm_sends() {
+    let captures = captures("e2e", "udr", AT_UDR);
+    let (lab, answers) = replay(Lab::builder(), "udr", &captures).await;
+    assert!(captures.is_empty() || answers.len() >= 3, "{:?}", answers.keys());
+    lab.expect_nothing_hanging().await;
+}
+
+/// The subscriber of the runs in which each operation of the UDM was tried on its own.
+fn lab_of_the_flows() -> Builder {
+    let profile = default_sm_data([("1".parse().unwrap(), vec!["internet".parse().unwrap()])]);
+    Lab::builder().subscriber("imsi-999700000000001".parse().unwrap(), profile)
+}
+
+#[actix::test]
+async fn each_operation_of_the_udm_on_its_own_gets_the_real_status_class() {
+    let captures = captures("udm-flows", "udm", AT_UDM);
+    let (lab, answers) = replay(lab_of_the_flows(), "udm", &captures).await;
+    assert!(captures.is_empty() || answers.len() >= 4, "{:?}", answers.keys());
+    assert!(lab.held("udm").await.len() <= 1, "only the AMF's own subscription is never deleted there");
+}
+
+#[actix::test]
+async fn what_a_real_udm_then_sends_gets_the_real_status_class_at_the_udr() {
+    let captures = captures("udm-flows", "udr", AT_UDR);
+    let (lab, answers) = replay(lab_of_the_flows(), "udr", &captures).await;
+    assert!(captures.is_empty() || answers.len() >= 3, "{:?}", answers.keys());
+    lab.expect_nothing_hanging().await;
+}
+
+/// RFC 4648 §4, as the captures use it.
+fn from_base64(text: &str) -> Bytes {
+    let sextet = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u8> = text.bytes().filter(|c| !matches!(c, b'=' | b'\n')).map(sextet).collect();
+    let bytes = digits.chunks(4).flat_map(|four| {
+        let bits =
+            four.iter().fold(0u32, |bits, digit| bits << 6 | u32::from(*digit)) << (6 * (4 - four.len()));
+        bits.to_be_bytes()[1..four.len()].to_vec()
+    });
+    bytes.collect::<Vec<_>>().into()
+}
+
+#[test]
+fn base64_is_read_to_the_byte() {
+    for (text, bytes) in
+        [("", &b""[..]), ("TQ==", b"M"), ("TWE=", b"Ma"), ("TWFu", b"Man"), ("/+4B", b"\xff\xee\x01")]
+    {
+        assert_eq!(from_base64(text), bytes, "{text}");
+    }
+}

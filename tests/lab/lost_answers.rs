@@ -1,0 +1,141 @@
+//! Our rule 11 to TS 29.500 §6.11.2.2 (Rel-17): what a POST made whose `Location` was never seen is found again, and
+//! released: R6 and R9 by repeating the create, R7 by reading the collection.
+
+use crate::support::stub::{Reply, Stub};
+use crate::support::{
+    Headers, SUBSCRIPTIONS_AT_UDR, assert_504, assert_504_t, create_a, held, lab, lab_with_udm, lab_with_udr,
+    ms, send, subscribe, subscription,
+};
+use h2::Reason;
+use mock5g::lab::{Builder, PduSession};
+use sbi::event::Kind;
+use sbi::fault::{Effect, Rule};
+use serde_json::{Value, json};
+
+fn settling_soon(lab: Builder) -> Builder {
+    lab.policies(|p| (p.release.settle, p.release.backoff) = (ms(300), ms(10)))
+}
+
+#[actix::test]
+async fn a_lost_sdm_subscription_is_found_by_asking_for_a_unique_one() {
+    let stub = Stub::start().await;
+    stub.once("POST", "/sdm-subscriptions", Reply::silence());
+    let lab = settling_soon(lab_with_udm(&stub)).start().await;
+    assert_504_t(&send(&lab, create_a(&lab).pair(0, "200")).await, true);
+    let verdict = lab.expect_nothing_hanging().await;
+    assert_eq!(verdict.to_string(), "created 1, committed 0, released 1, hanging 0");
+    let [lost, again] = stub.received("POST", "/").try_into().unwrap();
+    let unique = |r: &Value| r["uniqueSubscription"].clone();
+    assert_eq!((unique(&lost.json()), unique(&again.json())), (Value::Null, json!(true)));
+    for name in ["callbackReference", "nfInstanceId", "monitoredResourceUris", "singleNssai", "dnn"] {
+        assert_eq!(lost.json()[name], again.json()[name], "{name}");
+    }
+    let [released] = stub.received("DELETE", "/").try_into().unwrap();
+    assert_eq!(Some(format!("{}{}", stub.root(), released.path)), again.location);
+}
+
+#[actix::test]
+async fn a_lost_answer_leaves_nothing_at_udm_and_udr() {
+    for lost in [Effect::LoseResponse, Effect::Reset(2), Effect::Reset(8)] {
+        for (nf, path) in [("udm", "/sdm-subscriptions$"), ("udr", "/sdm-subscriptions$")] {
+            let lab = settling_soon(lab()).start().await;
+            let rule = Rule::at(nf).on_response().matching("POST", path).effect(lost.clone()).once();
+            lab.fault(rule);
+            let answer = send(&lab, create_a(&lab).pair(0, "300")).await;
+            assert_eq!(answer.status, 504, "{answer:?}");
+            lab.expect_nothing_hanging().await;
+            assert!(lab.events().iter().any(|e| e.event == Kind::ReleaseSettling), "{}", lab.transcript());
+        }
+    }
+}
+
+#[actix::test]
+async fn a_201_without_location_is_settled_like_a_lost_one() {
+    let stub = Stub::start().await;
+    stub.once("POST", "/sdm-subscriptions", Reply::json(201, &json!({})));
+    stub.on("PUT", "/smf-registrations/", Reply::problem(403, "UNKNOWN_5GS_SUBSCRIPTION"));
+    let lab = lab_with_udm(&stub).start().await;
+    assert_eq!(send(&lab, create_a(&lab)).await.status, 403);
+    lab.expect_nothing_hanging().await;
+    assert_eq!(stub.methods(), ["GET", "POST", "PUT", "POST", "DELETE"]);
+}
+
+#[actix::test]
+async fn a_udr_that_names_no_location_ever_is_reported() {
+    let stub = Stub::start().await;
+    stub.on("POST", "/sdm-subscriptions", Reply::json(201, &json!({})));
+    stub.on("PUT", "/smf-registrations/", Reply::problem(403, "UNKNOWN_5GS_SUBSCRIPTION"));
+    let lab = settling_soon(lab_with_udm(&stub)).policy("smf", |p| p.release.tries = 3).start().await;
+    assert_eq!(send(&lab, create_a(&lab)).await.status, 403);
+    assert_eq!(lab.verdict().await.hanging, 1, "{}", lab.transcript());
+}
+
+/// A UDR that loses the answer to a subscription, and then lists `stored` beside another's.
+async fn udr_that_lists(stored: impl Fn(&Value) -> Value) -> (Stub, String) {
+    let stub = Stub::start().await;
+    stub.once("POST", "/sdm-subscriptions", Reply::reset(Reason::INTERNAL_ERROR));
+    let lab = settling_soon(lab_with_udr(&stub)).policy("udm", |p| p.release.tries = 2).start().await;
+    let call = subscribe(&lab, &subscription());
+    let sent = async {
+        let sent = stub.wait("POST", "/sdm-subscriptions").await.json();
+        let others = json!({"subscriptionId": "theirs", "nfInstanceId": crate::support::SMF_B});
+        stub.on("GET", "/sdm-subscriptions", Reply::json(200, &json!([others, stored(&sent)])));
+    };
+    let (answer, ()) = tokio::join!(send(&lab, call), sent);
+    assert_504(&answer, false, "TARGET_NF_NOT_REACHABLE");
+    let verdict = lab.verdict().await.to_string();
+    assert_eq!(held(&lab, "udm").await, Vec::<String>::new());
+    (stub, verdict)
+}
+
+#[actix::test]
+async fn a_lost_subscription_at_the_udr_is_found_by_the_id_that_was_proposed() {
+    let (stub, verdict) = udr_that_lists(|sent| json!({"subscriptionId": sent["subscriptionId"]})).await;
+    let proposed = stub.received("POST", "/")[0].json()["subscriptionId"].as_str().unwrap().to_owned();
+    let [released] = stub.received("DELETE", "/").try_into().unwrap();
+    assert_eq!(released.path, format!("{SUBSCRIPTIONS_AT_UDR}/{proposed}"));
+    assert_eq!(verdict, "created 1, committed 0, released 1, hanging 0");
+}
+
+#[actix::test]
+async fn a_udr_that_gives_ids_of_its_own_is_searched_by_content() {
+    let renamed = |sent: &Value| crate::support::with(sent.clone(), "subscriptionId", json!("77"));
+    let (stub, verdict) = udr_that_lists(renamed).await;
+    let [released] = stub.received("DELETE", "/").try_into().unwrap();
+    assert_eq!(released.path, format!("{SUBSCRIPTIONS_AT_UDR}/77"));
+    assert_eq!(verdict, "created 1, committed 0, released 1, hanging 0");
+}
+
+#[actix::test]
+async fn what_the_udr_does_not_list_was_never_made() {
+    let (stub, verdict) = udr_that_lists(|_| json!({"subscriptionId": "x", "nfInstanceId": "y"})).await;
+    assert_eq!(stub.count("DELETE", "/"), 0);
+    assert_eq!(verdict, "created 0, committed 0, released 0, hanging 0");
+}
+
+#[actix::test]
+async fn a_lost_sm_context_is_found_by_repeating_its_creation() {
+    for lost in [Effect::LoseResponse, Effect::Reset(2)] {
+        let lab = settling_soon(mock5g::lab::Lab::builder()).start().await;
+        lab.fault(Rule::at("smf").on_response().matching("POST", "/sm-contexts$").effect(lost).once());
+        let outcome = lab.establish(PduSession::default().max_rsp_time_ms(400)).await;
+        assert_ne!(outcome.as_str(), "established");
+        lab.expect_nothing_hanging().await;
+        let creates = |e: &sbi::event::Event| {
+            e.event == Kind::RequestReceived
+                && &*e.nf == "smf"
+                && e.uri.as_ref().unwrap().ends_with("/sm-contexts")
+        };
+        assert_eq!(lab.events().iter().filter(|e| creates(e)).count(), 2, "{}", lab.transcript());
+    }
+}
+
+#[actix::test]
+async fn a_lost_udr_answer_to_a_put_is_released_at_its_known_uri() {
+    for lost in [Effect::LoseResponse, Effect::Reset(2)] {
+        let lab = settling_soon(lab()).start().await;
+        lab.fault(Rule::at("udr").on_response().matching("PUT", "/smf-registrations/").effect(lost).once());
+        assert_eq!(send(&lab, create_a(&lab).pair(0, "400")).await.status, 504);
+        lab.expect_nothing_hanging().await;
+    }
+}

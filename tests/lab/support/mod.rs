@@ -1,0 +1,250 @@
+//! What the scenarios share: the requests of the cases (BODY-A, REG-A ...), stubs, raw clients, and how answers are
+//! judged.
+
+pub mod raw;
+pub mod stub;
+
+use api::common::{Dnn, Snssai};
+use api::nudm_sdm::{SessionManagementSubscriptionData, default_sm_data};
+use http::{HeaderName, Method};
+use mock5g::lab::{Builder, Lab};
+use sbi::client::{Answer, Call};
+use sbi::event::{Event, Kind};
+use sbi::header::{SenderTimestamp, Timing};
+use sbi::party::NfType;
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use stub::Stub;
+
+/// The subscriber of the cases.
+pub const SUPI: &str = "imsi-001010000000001";
+
+/// An SMF that registers and subscribes at the UDM.
+pub const SMF_A: &str = "22222222-2222-4222-8222-222222222222";
+
+/// Another one.
+pub const SMF_B: &str = "33333333-3333-4333-8333-333333333333";
+
+/// What the subscriber of the cases may use: slice 1, and slice 1 with sd 0000a1 for `internet` and `ims`.
+pub fn profile() -> Vec<SessionManagementSubscriptionData> {
+    let dnn = |name: &str| -> Dnn { name.parse().unwrap() };
+    let slice: Snssai = "1-0000a1".parse().unwrap();
+    default_sm_data([(Snssai::sst(1), vec![dnn("internet")]), (slice, vec![dnn("internet"), dnn("ims")])])
+}
+
+/// A lab that knows the subscriber of the cases.
+pub fn lab() -> Builder {
+    Lab::builder().subscriber(SUPI.parse().unwrap(), profile())
+}
+
+/// The same, with `stub` as its UDM.
+pub fn lab_with_udm(stub: &Stub) -> Builder {
+    lab().peer(NfType::Udm, stub.root())
+}
+
+/// The same, with `stub` as its UDR.
+pub fn lab_with_udr(stub: &Stub) -> Builder {
+    lab().peer(NfType::Udr, stub.root())
+}
+
+/// So many milliseconds.
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// The machine's clock, in ms since the Unix epoch.
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    since.as_millis().try_into().unwrap()
+}
+
+/// BODY-A.
+pub fn body_a(lab: &Lab) -> Value {
+    json!({
+        "supi": SUPI, "pduSessionId": 5, "dnn": "internet", "sNssai": {"sst": 1, "sd": "0000a1"},
+        "servingNfId": "11111111-1111-4111-8111-111111111111", "servingNetwork": {"mcc": "001", "mnc": "01"},
+        "anType": "3GPP_ACCESS", "requestType": "INITIAL_REQUEST",
+        "smContextStatusUri": format!("{}/namf-callback/v1/sm-context-status/{SUPI}/5", lab.api_root("amf")),
+    })
+}
+
+/// `value` with one attribute changed; null takes it away.
+pub fn with(mut value: Value, name: &str, attribute: Value) -> Value {
+    match attribute {
+        Value::Null => drop(value.as_object_mut().unwrap().remove(name)),
+        attribute => value[name] = attribute,
+    }
+    value
+}
+
+/// A request to an NF of the lab.
+pub fn request(lab: &Lab, method: Method, nf: &str, path: &str) -> Call {
+    Call::new(method, format!("{}{path}", lab.api_root(nf)))
+}
+
+/// The creation of an SM context.
+pub fn create(lab: &Lab, body: &Value) -> Call {
+    request(lab, Method::POST, "smf", "/nsmf-pdusession/v1/sm-contexts").with_json(body)
+}
+
+/// CREATE-A.
+pub fn create_a(lab: &Lab) -> Call {
+    create(lab, &body_a(lab))
+}
+
+/// The path of a registration at the UDM.
+pub const REGISTRATION: &str = "/nudm-uecm/v1/imsi-001010000000001/registrations/smf-registrations/5";
+
+/// The path of the same registration at the UDR.
+pub const REGISTRATION_AT_UDR: &str =
+    "/nudr-dr/v2/subscription-data/imsi-001010000000001/context-data/smf-registrations/5";
+
+/// The path of SDM subscriptions at the UDM.
+pub const SUBSCRIPTIONS: &str = "/nudm-sdm/v2/imsi-001010000000001/sdm-subscriptions";
+
+/// The path of SDM subscriptions at the UDR.
+pub const SUBSCRIPTIONS_AT_UDR: &str =
+    "/nudr-dr/v2/subscription-data/imsi-001010000000001/context-data/sdm-subscriptions";
+
+/// The registration of REG-A, by this SMF.
+pub fn registration_of(smf: &str) -> Value {
+    json!({
+        "smfInstanceId": smf, "pduSessionId": 5, "dnn": "internet",
+        "singleNssai": {"sst": 1, "sd": "0000a1"}, "plmnId": {"mcc": "001", "mnc": "01"},
+    })
+}
+
+/// A registration at the UDM by this SMF.
+pub fn register(lab: &Lab, smf: &str) -> Call {
+    request(lab, Method::PUT, "udm", REGISTRATION).with_json(&registration_of(smf))
+}
+
+/// REG-A.
+pub fn reg_a(lab: &Lab) -> Call {
+    register(lab, SMF_A)
+}
+
+/// An SDM subscription of SMF A.
+pub fn subscription() -> Value {
+    json!({
+        "nfInstanceId": SMF_A, "callbackReference": "http://127.0.0.1:9/changed",
+        "monitoredResourceUris": [format!("/nudm-sdm/v2/{SUPI}/sm-data")],
+    })
+}
+
+/// The creation of an SDM subscription.
+pub fn subscribe(lab: &Lab, body: &Value) -> Call {
+    request(lab, Method::POST, "udm", SUBSCRIPTIONS).with_json(body)
+}
+
+/// The header that says when a request was sent.
+pub const STAMP: &str = "3gpp-Sbi-Sender-Timestamp";
+
+/// The header that says how long its client waits.
+pub const MAX: &str = "3gpp-Sbi-Max-Rsp-Time";
+
+/// What every test adds to a call.
+pub trait Headers: Sized {
+    /// The same, with a header.
+    fn header(self, name: &str, value: &str) -> Self;
+
+    /// The same, stamped so many milliseconds from now, with this Max-Rsp-Time.
+    fn pair(self, offset_ms: i64, max: &str) -> Self {
+        let stamp = SenderTimestamp::from_unix_ms(now_ms() + offset_ms);
+        self.header(STAMP, &stamp.to_string()).header(MAX, max)
+    }
+}
+
+impl Headers for Call {
+    fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+        self
+    }
+}
+
+/// Until when the client of a call waits, in ms since the Unix epoch.
+pub fn deadline_ms(call: &Call) -> i64 {
+    Timing::read(&call.headers).pair().unwrap().expires_at_unix_ms()
+}
+
+/// Sends a request as the lab's client.
+pub async fn send(lab: &Lab, call: Call) -> Answer {
+    let what = format!("{} {}", call.method, call.uri);
+    lab.client().send(call).await.unwrap_or_else(|e| panic!("{what}: {e}\n{}", lab.transcript()))
+}
+
+/// The problem of an answer, which has the form that interface.md and TS 29.502 want.
+pub fn problem(answer: &Answer, wrapped: bool) -> Value {
+    let body: Value = answer.json().unwrap_or_else(|| panic!("{answer:?} has no JSON"));
+    let expected = if wrapped { "application/json" } else { "application/problem+json" };
+    assert_eq!(answer.headers["content-type"], expected, "{body}");
+    let problem = if wrapped { body["error"].clone() } else { body };
+    assert_eq!(problem["status"], answer.status.as_u16(), "{problem}");
+    problem
+}
+
+/// Asserts 504-T of the cases.
+pub fn assert_504_t(answer: &Answer, wrapped: bool) {
+    assert_504(answer, wrapped, "TIMED_OUT_REQUEST");
+}
+
+/// Asserts a 504 with this cause.
+pub fn assert_504(answer: &Answer, wrapped: bool, cause: &str) {
+    let problem = problem(answer, wrapped);
+    assert_eq!((answer.status.as_u16(), &problem["cause"]), (504, &json!(cause)), "{problem}");
+}
+
+/// Whether `event` is one of this kind at this NF.
+pub fn is(nf: &str, kind: Kind) -> impl Fn(&Event) -> bool {
+    move |event| &*event.nf == nf && event.event == kind
+}
+
+/// Whether `event` is one of this kind at this NF, about this method and a URI with `uri` in it.
+pub fn is_about<'a>(nf: &'a str, kind: Kind, method: &'a str, uri: &'a str) -> impl Fn(&Event) -> bool + 'a {
+    let about = move |e: &Event| e.uri.as_ref().is_some_and(|u| u.contains(uri));
+    move |event| is(nf, kind)(event) && event.method.as_deref() == Some(method) && about(event)
+}
+
+/// The place in the event stream of the first event that `wanted` accepts.
+pub fn place(lab: &Lab, what: &str, wanted: impl Fn(&Event) -> bool) -> u64 {
+    let found = lab.events().into_iter().find(wanted);
+    found.unwrap_or_else(|| panic!("no {what} in:\n{}", lab.transcript())).seq
+}
+
+/// What an NF holds: the paths of the URIs.
+pub async fn held(lab: &Lab, nf: &str) -> Vec<String> {
+    let root = lab.api_root(nf);
+    lab.held(nf).await.into_iter().map(|h| h.uri.strip_prefix(&root).unwrap_or(&h.uri).to_owned()).collect()
+}
+
+/// Asserts that nothing panicked anywhere.
+pub fn assert_no_panic(lab: &Lab) {
+    let panicked: Vec<_> = lab.events().into_iter().filter(|e| e.event == Kind::RequestPanicked).collect();
+    assert!(panicked.is_empty(), "{panicked:#?}");
+}
+
+/// Every operation that reads, creates or updates.
+pub fn every_read_and_write(lab: &Lab) -> Vec<Call> {
+    let get = |nf, path: &str| request(lab, Method::GET, nf, path);
+    let provisioned = format!("/nudr-dr/v2/subscription-data/{SUPI}/00101/provisioned-data/sm-data");
+    let registrations = REGISTRATION.strip_suffix("/5").unwrap();
+    let registrations_at_udr = REGISTRATION_AT_UDR.strip_suffix("/5").unwrap();
+    vec![
+        create_a(lab),
+        request(lab, Method::POST, "smf", "/nsmf-pdusession/v1/sm-contexts/0-1/retrieve"),
+        request(lab, Method::POST, "smf", "/nsmf-callback/v1/sdm-subscriptions/0-1"),
+        get("udm", &format!("/nudm-sdm/v2/{SUPI}/sm-data")),
+        subscribe(lab, &subscription()),
+        reg_a(lab),
+        get("udm", REGISTRATION),
+        get("udm", registrations),
+        get("udr", &provisioned),
+        get("udr", registrations_at_udr),
+        get("udr", REGISTRATION_AT_UDR),
+        request(lab, Method::PUT, "udr", REGISTRATION_AT_UDR).with_json(&registration_of(SMF_A)),
+        get("udr", SUBSCRIPTIONS_AT_UDR),
+        request(lab, Method::POST, "udr", SUBSCRIPTIONS_AT_UDR).with_json(&subscription()),
+        get("udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")),
+        request(lab, Method::PUT, "udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")).with_json(&subscription()),
+    ]
+}

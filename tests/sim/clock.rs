@@ -1,0 +1,133 @@
+//! TS 29.500 §6.11.2.2 (Rel-17) with clocks that are wrong: a deadline is converted once, on receipt, and is counted by
+//! the monotonic clock from then on. Case 42.
+
+use crate::world::{self, held, ms, one_session, play, transcript};
+use amf::Outcome;
+use mock5g::lab::{Builder, Lab, PduSession};
+use mock5g::simulation::Weather;
+use sbi::event::Kind;
+use sbi::fault::Rule;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tokio::time::{Instant, sleep};
+
+const HOURS_MS: i64 = 3_600_000;
+const EVERYBODY: [&str; 4] = ["amf", "smf", "udm", "udr"];
+
+fn patient_lab() -> Builder {
+    world::quick_lab(Lab::builder()).policies(|p| p.max_rsp_time = ms(5_000))
+}
+
+/// Starts a session whose last upstream answer takes `upstream_ms`, and steps the clocks of `nfs` at 500 ms. How it ended,
+/// and after how many milliseconds.
+async fn stepped(
+    lab: &Rc<Lab>,
+    nfs: &[&str],
+    by_ms: i64,
+    upstream_ms: u64,
+    patience_ms: u64,
+) -> (Outcome, u64) {
+    lab.fault(
+        Rule::at("udm").on_response().matching("PUT", "/smf-registrations/").delay_ms(upstream_ms).once(),
+    );
+    let begin = Instant::now();
+    let session = PduSession::default().max_rsp_time_ms(patience_ms);
+    let step = async {
+        sleep(ms(500)).await;
+        nfs.iter().for_each(|nf| lab.step_clock(nf, by_ms));
+    };
+    let (outcome, ()) = tokio::join!(lab.establish(session), step);
+    (outcome, begin.elapsed().as_millis() as u64)
+}
+
+#[test]
+fn a_step_of_the_wall_clock_at_the_smf_does_not_fire_a_deadline() {
+    for by_ms in [2 * HOURS_MS, -2 * HOURS_MS] {
+        play(patient_lab(), Weather::calm(1), move |lab| async move {
+            let (outcome, after_ms) = stepped(&lab, &["smf"], by_ms, 1_000, 3_000).await;
+            assert_eq!(outcome.as_str(), "established", "{by_ms}: {}", transcript(&lab));
+            assert!((1_000..1_200).contains(&after_ms), "{after_ms} ms");
+            assert_eq!(lab.expect_nothing_hanging().await.committed, 5);
+        });
+    }
+}
+
+#[test]
+fn a_step_of_the_wall_clock_at_the_smf_does_not_cancel_a_deadline() {
+    for by_ms in [2 * HOURS_MS, -2 * HOURS_MS] {
+        play(patient_lab(), Weather::calm(1), move |lab| async move {
+            let (outcome, after_ms) = stepped(&lab, &["smf"], by_ms, 2_000, 1_000).await;
+            assert_eq!(outcome.as_str(), "gave_up", "{by_ms}: {}", transcript(&lab));
+            assert!((990..1_100).contains(&after_ms), "{after_ms} ms");
+            assert_eq!(lab.count("smf", Kind::RequestRefusedLate), 1, "{}", transcript(&lab));
+            lab.expect_nothing_hanging().await;
+            assert_eq!(held(&lab).await, BTreeMap::new());
+        });
+    }
+}
+
+#[test]
+fn after_the_host_slept_the_request_under_way_and_the_next_are_served() {
+    for by_ms in [2 * HOURS_MS, -2 * HOURS_MS] {
+        play(patient_lab(), Weather::calm(1), move |lab| async move {
+            let (outcome, _) = stepped(&lab, &EVERYBODY, by_ms, 1_000, 3_000).await;
+            assert_eq!(outcome.as_str(), "established", "{by_ms}: {}", transcript(&lab));
+            let next = lab.establish(PduSession::of(1).max_rsp_time_ms(500)).await;
+            assert_eq!(next.as_str(), "established", "{by_ms}: {}", transcript(&lab));
+            assert_eq!(lab.expect_nothing_hanging().await.committed, 10);
+        });
+    }
+}
+
+/// A DELETE on a fixed URI that looks older than what is there is refused; the clocks are what differs.
+#[test]
+fn an_smf_whose_clock_was_set_back_still_releases() {
+    play(patient_lab(), Weather::calm(1), |lab| async move {
+        let outcome = lab.establish(PduSession::default()).await;
+        assert_eq!(outcome.as_str(), "established", "{}", transcript(&lab));
+        lab.step_clock("smf", -2 * HOURS_MS);
+        lab.release(&PduSession::default()).await;
+        lab.expect_nothing_hanging().await;
+        assert_eq!(held(&lab).await, BTreeMap::new(), "{}", transcript(&lab));
+    });
+}
+
+/// The AMF's stamps look `by_ms` younger or older to the SMF than they are.
+#[test]
+fn skew_between_amf_and_smf_moves_the_deadline_and_leaves_nothing() {
+    for (amf_ms, patience_ms, expected) in [
+        (0, 500, "established"),
+        (-300, 500, "established"),
+        (-300, 310, "gave_up"),
+        (-2 * HOURS_MS, 500, "gave_up"),
+        (300, 500, "established"),
+        (2 * HOURS_MS, 500, "established"),
+    ] {
+        play(patient_lab(), Weather::calm(1), move |lab| async move {
+            lab.step_clock("amf", amf_ms);
+            lab.fault(
+                Rule::at("udm").on_response().matching("PUT", "/smf-registrations/").delay_ms(100).once(),
+            );
+            let outcome = lab.establish(PduSession::default().max_rsp_time_ms(patience_ms)).await;
+            assert_eq!(outcome.as_str(), expected, "{amf_ms}: {}", transcript(&lab));
+            lab.expect_nothing_hanging().await;
+            let established = expected == "established";
+            let expected = if established { one_session("smf") } else { BTreeMap::new() };
+            assert_eq!(held(&lab).await, expected, "{amf_ms}: {}", transcript(&lab));
+        });
+    }
+}
+
+/// An AMF whose clock is ahead gives up before the SMF knows that it has: the late 201 is released.
+#[test]
+fn a_201_that_only_the_smf_takes_for_in_time_is_released() {
+    play(patient_lab(), Weather::calm(1), |lab| async move {
+        lab.step_clock("amf", 1_000);
+        lab.fault(Rule::at("udm").on_response().matching("PUT", "/smf-registrations/").delay_ms(800).once());
+        let outcome = lab.establish(PduSession::default().max_rsp_time_ms(500)).await;
+        assert_eq!(outcome.as_str(), "gave_up", "{}", transcript(&lab));
+        lab.expect_nothing_hanging().await;
+        assert_eq!(lab.count("amf", Kind::ResponseLate), 1, "{}", transcript(&lab));
+        assert_eq!(held(&lab).await, BTreeMap::new(), "{}", transcript(&lab));
+    });
+}
