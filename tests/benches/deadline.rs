@@ -8,8 +8,11 @@ mod udm;
 use load::Load;
 use sbi::net::Tcp;
 use sbi::policy::Mode;
+use sbi::server::Workers;
 use stats::{median, quartiles, verdict};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
 use udm::Udm;
 
 const MUST_HOLD: f64 = 1.05;
@@ -43,9 +46,9 @@ impl Side {
     }
 
     async fn round(&mut self) {
-        let before = self.udm.cpu_time().await;
+        let before = cpu_time(&self.udm.workers).await;
         let took = self.load.run(REQUESTS, STREAMS).await;
-        let cpu = self.udm.cpu_time().await - before;
+        let cpu = cpu_time(&self.udm.workers).await - before;
         let requests = REQUESTS as f64;
         let (cpu_us, per_second) = (cpu.as_secs_f64() * 1e6 / requests, requests / took.as_secs_f64());
         self.rounds.push(Round { cpu_us, per_second });
@@ -91,4 +94,20 @@ fn tell(on: &Side, off: &Side) {
          {CONNECTIONS} connections x {STREAMS} streams",
         cpu[0], cpu[2],
     );
+}
+
+/// The CPU time that the only worker has used.
+async fn cpu_time(workers: &Workers) -> Duration {
+    let (tell, told) = oneshot::channel();
+    workers.spawn(0, move || {
+        let _ = tell.send(cpu_time_of_this_thread());
+    });
+    told.await.expect("the worker is running")
+}
+
+/// The first number of `schedstat`, in nanoseconds.
+fn cpu_time_of_this_thread() -> Duration {
+    let said = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with schedstat");
+    let ns = said.split_whitespace().next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.expect("nanoseconds on the CPU"))
 }

@@ -38,7 +38,7 @@ impl Load {
         Load { connections: opened, uri, headers: usual_headers(), clock: Clock::system() }
     }
 
-    /// Sends `count` requests, `streams` of each connection at any time. How long that took.
+    /// Sends `count` requests, on `streams` of each connection at any time. How long the last answer took.
     pub async fn run(&self, count: usize, streams: usize) -> Duration {
         let left = Rc::new(Cell::new(count));
         let begin = Instant::now();
@@ -58,20 +58,6 @@ impl Load {
                 load.get(&connection).await;
             }
         })
-    }
-
-    /// Sends so many requests at once on the first connection. How long the slowest answer took.
-    pub async fn batch(&self, streams: usize) -> Duration {
-        let begin = Instant::now();
-        let one = || {
-            let load = self.clone();
-            spawn_local(async move { load.get(&load.connections[0]).await })
-        };
-        let streams: Vec<_> = (0..streams).map(|_| one()).collect();
-        for stream in streams {
-            stream.await.expect("every request is answered");
-        }
-        begin.elapsed()
     }
 
     async fn get(&self, connection: &SendRequest<Bytes>) {

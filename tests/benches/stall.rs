@@ -8,7 +8,7 @@ mod udm;
 use load::Load;
 use sbi::net::{Accepted, BoxIo, Listen, Net, Tcp};
 use sbi::policy::Mode;
-use stats::{quartiles, verdict};
+use stats::{median, verdict};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -30,37 +30,43 @@ const BATCHES_PER_ROUND: usize = 20;
 struct Side {
     udm: Udm,
     load: Load,
-    batches: Vec<Duration>,
+    /// The slowest answer of each batch.
+    slowest: Vec<Duration>,
 }
 
 impl Side {
     async fn start(net: Arc<dyn Net>) -> Side {
         let udm = Udm::start(net, Mode::Reject).await;
         let load = Load::connect(&*udm.net, &udm.api_root, 1).await;
-        for _ in 0..WARM_UP {
-            load.batch(STREAMS).await;
-        }
-        Side { udm, load, batches: Vec::new() }
+        let mut side = Side { udm, load, slowest: Vec::new() };
+        side.batches(WARM_UP).await;
+        side.slowest.clear();
+        side
     }
 
-    async fn round(&mut self) {
-        for _ in 0..BATCHES_PER_ROUND {
-            self.batches.push(self.load.batch(STREAMS).await);
+    async fn batches(&mut self, count: usize) {
+        for _ in 0..count {
+            self.slowest.push(self.load.run(STREAMS, STREAMS).await);
         }
     }
 
     /// The median of the slowest answers, and the slowest of all.
     fn slowest_ms(&self) -> (f64, f64) {
-        let ms = self.batches.iter().map(|batch| batch.as_secs_f64() * 1e3);
-        (quartiles(ms.clone())[1], ms.fold(0.0, f64::max))
+        let ms = self.slowest.iter().map(|slowest| slowest.as_secs_f64() * 1e3);
+        (median(ms.clone()), ms.fold(0.0, f64::max))
+    }
+
+    fn stalls(&self) -> usize {
+        self.slowest.iter().filter(|slowest| **slowest >= STALL).count()
     }
 
     fn tell(&self, name: &str) {
-        let ((median, most), batches) = (self.slowest_ms(), self.batches.len());
-        let stalled = self.batches.iter().filter(|batch| **batch >= STALL).count();
+        let (median, most) = self.slowest_ms();
         println!(
             "          {name}  slowest answer of a batch: median {median:.1} ms, at most {most:.1} ms; \
-             {stalled} of {batches} batches stalled",
+             {} of {} batches stalled",
+            self.stalls(),
+            self.slowest.len(),
         );
     }
 }
@@ -69,14 +75,15 @@ impl Side {
 async fn main() {
     let (mut tcp, mut nagled) = (Side::start(Arc::new(Tcp)).await, Side::start(Arc::new(Nagled)).await);
     for _ in 0..ROUNDS {
-        tcp.round().await;
-        nagled.round().await;
+        tcp.batches(BATCHES_PER_ROUND).await;
+        nagled.batches(BATCHES_PER_ROUND).await;
     }
     let ((ours, most), (theirs, _)) = (tcp.slowest_ms(), nagled.slowest_ms());
     println!(
-        "stall     slowest answer, nagled/ours {:.1}: {most:.1} ms (must hold {MUST_HOLD_MS:.0} ms, aim {AIM_MS:.0} ms, on a quiet machine: {})",
-        theirs / ours,
+        "stall     slowest answer, ours/nagled {:.2}: at most {most:.1} ms (must hold {MUST_HOLD_MS}, aim {AIM_MS}: {}), stalled {} times",
+        ours / theirs,
         verdict(most, MUST_HOLD_MS, AIM_MS),
+        tcp.stalls(),
     );
     tcp.tell("ours  ");
     nagled.tell("nagled");

@@ -10,15 +10,13 @@ use sbi::policy::{Mode, Policy};
 use sbi::server::Workers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// A running UDM.
 pub struct Udm {
     pub api_root: String,
     pub net: Arc<dyn Net>,
+    pub workers: Workers,
     started: Started,
-    workers: Workers,
 }
 
 impl Udm {
@@ -39,14 +37,7 @@ impl Udm {
         };
         let workers = Workers::threads(1);
         let started = registry::start(party, &wiring(), listener, &workers).await;
-        Udm { api_root, net, started, workers }
-    }
-
-    /// The CPU time that its worker has used.
-    pub async fn cpu_time(&self) -> Duration {
-        let (tell, told) = oneshot::channel();
-        self.workers.spawn(0, || drop(tell.send(cpu_time_of_this_thread())));
-        told.await.expect("the worker is running")
+        Udm { api_root, net, workers, started }
     }
 
     /// Stops it.
@@ -60,11 +51,4 @@ fn wiring() -> Wiring {
     let repository = Arc::default();
     subscribers::provision_defaults(&repository);
     Wiring { peers: BTreeMap::new(), repository, plmn: PlmnId::new("001", "01").expect("the test PLMN") }
-}
-
-/// From the first number of `schedstat`, nanoseconds.
-fn cpu_time_of_this_thread() -> Duration {
-    let said = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with schedstat");
-    let ns = said.split_whitespace().next().and_then(|ns| ns.parse().ok());
-    Duration::from_nanos(ns.expect("nanoseconds on the CPU"))
 }

@@ -4,8 +4,8 @@
 use crate::support::raw::{Connection, http1, tcp};
 use crate::support::stub::{Gate, Reply, Stub};
 use crate::support::{
-    Headers, REGISTRATION, REGISTRATION_AT_UDR, SMF_A, SUBSCRIPTIONS_AT_UDR, assert_504_t, create_a, held,
-    is, lab, lab_with_udm, lab_with_udr, reg_a, registration_of, request, send, subscribe, subscription,
+    Headers, REGISTRATION, SUBSCRIPTIONS_AT_UDR, assert_504_t, create_a, held, is, lab, lab_with_udm,
+    lab_with_udr, reg_a, request, send, subscribe, subscription,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -89,24 +89,6 @@ async fn the_same_holds_for_what_a_udm_made_in_its_udr() {
                 "{way:?} {method}"
             );
         }
-    }
-}
-
-#[actix::test]
-async fn a_udr_takes_back_a_write_whose_answer_nobody_gets() {
-    for way in WAYS {
-        let lab = lab().start().await;
-        let put =
-            |smf| request(&lab, Method::PUT, "udr", REGISTRATION_AT_UDR).with_json(&registration_of(smf));
-        send(&lab, put(SMF_A)).await;
-        lab.fault(Rule::at("udr").matching("PUT", "/smf-registrations/").delay_ms(300).once());
-        let delayed = lab.wait_for("the delay", is("udr", Kind::FaultApplied));
-        leave(&lab, "udr", put(crate::support::SMF_B), way, delayed).await;
-        lab.wait_for("an undeliverable success", is("udr", Kind::ResponseUndeliverable)).await;
-        lab.settle().await;
-        let there = send(&lab, request(&lab, Method::GET, "udr", REGISTRATION_AT_UDR)).await;
-        let there: serde_json::Value = there.json().unwrap();
-        assert_eq!(there["smfInstanceId"], SMF_A, "{way:?}");
     }
 }
 

@@ -25,6 +25,9 @@ const MAX_DELAY_MS: u64 = 900;
 /// The same at a producer that does not: what it does after its consumer has stopped asking nobody can know.
 const MAX_DELAY_UNHEEDED_MS: u64 = 200;
 
+/// How much two clocks differ at most, where they do; every NF is told.
+const MAX_SKEW_MS: u64 = 60;
+
 const SESSION_IDS: [u8; 2] = [5, 6];
 
 #[test]
@@ -98,7 +101,7 @@ struct Plan {
     careless: Vec<&'static str>,
     /// Those that drop what is late.
     terse: Vec<&'static str>,
-    /// By how much each clock is wrong.
+    /// By how much each clock is wrong, if the clocks differ.
     skews: Vec<(&'static str, i64)>,
     faults: u64,
     stalls: u64,
@@ -108,14 +111,14 @@ impl Plan {
     fn roll(dice: &Dice) -> Plan {
         let producers = ["smf", "udm", "udr"];
         let some = |n| producers.into_iter().filter(|_| dice.one_in(n)).collect::<Vec<_>>();
-        let skewed = dice.one_in(4);
-        let skew = |nf| (nf, if skewed { dice.between(0, 60) as i64 - 30 } else { 0 });
+        let clocks: &[_] = if dice.one_in(4) { &["amf", "smf", "udm", "udr"] } else { &[] };
+        let skew = |nf: &&'static str| (*nf, dice.between(0, MAX_SKEW_MS) as i64 - MAX_SKEW_MS as i64 / 2);
         Plan {
             smfs: if dice.one_in(4) { vec!["smf", "smf-2"] } else { vec!["smf"] },
             shards: dice.between(1, 3) as usize,
             careless: some(8),
             terse: some(6),
-            skews: ["amf", "smf", "udm", "udr"].map(skew).into(),
+            skews: clocks.iter().map(skew).collect(),
             faults: dice.between(0, 14),
             stalls: dice.between(0, 2),
         }
@@ -124,6 +127,9 @@ impl Plan {
     fn lab(&self) -> Builder {
         let nfs = if self.smfs.len() > 1 { Lab::builder().with_smf("smf-2") } else { Lab::builder() };
         let mut lab = world::quick_lab(nfs.workers(self.shards));
+        if !self.skews.is_empty() {
+            lab = lab.policies(|p| p.deadline.skew_tolerance_ms = MAX_SKEW_MS);
+        }
         for nf in &self.terse {
             lab = lab.policy(nf, |p| p.deadline.mode = Mode::Drop);
         }

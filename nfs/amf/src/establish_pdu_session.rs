@@ -52,7 +52,7 @@ pub enum Outcome {
         /// The procedure, in the event stream.
         trace: TraceId,
     },
-    /// The AMF's time ended, or the SMF said that it had (504 `TIMED_OUT_REQUEST`).
+    /// The AMF's time ended, the SMF said that it had (504 `TIMED_OUT_REQUEST`), or it ended the exchange without a word.
     GaveUp {
         /// The answer that said so.
         answer: Option<u16>,
@@ -160,8 +160,8 @@ impl Core {
             undo: Undo::post_location("/release", serde_json::to_value(released).unwrap_or_default()),
             before: None,
             settle: Settle::Repeat {
-                older: self.read_older(key, &call.uri),
-                call: Call { timing: TimingMode::True, ..call.clone() },
+                older: self.read_older(key, &call.uri).map(Box::new),
+                call: Box::new(Call { timing: TimingMode::True, ..call.clone() }),
             },
             slot: Some(SlotKey::Subject(format!("sm-context {} {}", key.pdu_session_id, key.supi))),
             call,
@@ -194,7 +194,7 @@ fn establishment_request(key: &SessionKey) -> Part {
 
 fn ended(upstream: Upstream, trace: TraceId) -> Outcome {
     match upstream {
-        Upstream::TimedOut => Outcome::GaveUp { answer: None, trace },
+        Upstream::TimedOut | Upstream::Unanswered(_) => Outcome::GaveUp { answer: None, trace },
         Upstream::OwnTimer(answer) => Outcome::GaveUp { answer: answer.map(|a| a.status.as_u16()), trace },
         Upstream::NotReachable(_) | Upstream::Congested(_) => {
             Outcome::Refused { status: None, cause: None, trace }

@@ -77,7 +77,7 @@ impl Core {
             call: post(&subscription),
             undo: Undo::delete_location(),
             before: None,
-            settle: Settle::Repeat { call: post(&unique), older: None },
+            settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
             slot: None,
         };
         attempt.create(creation).await?;

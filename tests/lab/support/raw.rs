@@ -29,7 +29,9 @@ impl Connection {
     pub async fn open(root: &str) -> Self {
         let socket = TcpStream::connect(authority(root)).await.unwrap();
         socket.set_nodelay(true).unwrap();
-        let (sender, connection) = h2::client::handshake(socket).await.unwrap();
+        let mut builder = h2::client::Builder::new();
+        builder.initial_max_send_streams(100);
+        let (sender, connection) = builder.handshake(socket).await.unwrap();
         Connection { sender, driver: spawn_local(async move { drop(connection.await) }) }
     }
 

@@ -19,6 +19,7 @@ use crate::event::{Facts, Kind};
 use crate::fault::{Effect, On};
 use crate::header;
 use crate::party::{Party, Served};
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use peer::Peer;
 use settling::Settling;
@@ -46,11 +47,13 @@ pub enum Upstream {
     /// The client of the served request has stopped waiting, or is about to.
     TimedOut,
     /// This NF's own timer ended first, or the upstream says so (504 `TIMED_OUT_REQUEST` to a budget of our own).
-    OwnTimer(Option<Answer>),
-    /// The upstream could not be reached, or ended the exchange without an answer.
+    OwnTimer(Option<Box<Answer>>),
+    /// The upstream could not be reached: the request was not processed.
     NotReachable(String),
+    /// The upstream ended the exchange without an answer: the request may have been processed.
+    Unanswered(String),
     /// The upstream answered with an error.
-    Refused(Answer),
+    Refused(Box<Answer>),
     /// This NF may create nothing more for now; the text says why.
     Congested(String),
 }
@@ -138,7 +141,10 @@ impl Client {
             }
             Some(Err(no_answer)) if in_time => {
                 self.party.emit(Kind::UpstreamFailed, facts.detail(no_answer.to_string()));
-                Err(Upstream::NotReachable(no_answer.to_string()))
+                Err(match no_answer {
+                    NoAnswer::NotSent(why) => Upstream::NotReachable(why),
+                    NoAnswer::Unknown { why, .. } => Upstream::Unanswered(why),
+                })
             }
             _ => {
                 self.party.emit(Kind::UpstreamTimedOut, facts);
@@ -152,10 +158,10 @@ impl Client {
         match answer.status.is_success() {
             true => Ok(answer),
             false if answer.is_timed_out() && budget.bound() == Bound::OwnTimer => {
-                Err(Upstream::OwnTimer(Some(answer)))
+                Err(Upstream::OwnTimer(Some(Box::new(answer))))
             }
             false if answer.is_timed_out() => Err(Upstream::TimedOut),
-            false => Err(Upstream::Refused(answer)),
+            false => Err(Upstream::Refused(Box::new(answer))),
         }
     }
 
@@ -181,12 +187,25 @@ impl Client {
         lane: Lane,
         budget: &Budget,
     ) -> Result<Answer, NoAnswer> {
-        match ready.send(self.request(served, call.clone(), budget)?).await {
+        match self.send_once(ready, served, &call, budget).await {
             Err(NoAnswer::NotSent(_)) if self.now() < budget.until() => {
                 let ready = self.connect(&call, lane, budget.until()).await?;
-                ready.send(self.request(served, call, budget)?).await
+                self.send_once(ready, served, &call, budget).await
             }
             outcome => outcome,
+        }
+    }
+
+    async fn send_once(
+        &self,
+        ready: Ready,
+        served: &Served,
+        call: &Call,
+        budget: &Budget,
+    ) -> Result<Answer, NoAnswer> {
+        match ready {
+            Ready::InProcess(service) => Ok(service(call)),
+            Ready::Connected(lease) => lease.send(self.request(served, call, budget)?).await,
         }
     }
 
@@ -229,7 +248,12 @@ impl Client {
     }
 
     /// The request as it goes out, its pair freshly made: when it leaves, and what is left of the budget by then.
-    fn request(&self, served: &Served, call: Call, budget: &Budget) -> Result<http::Request<Call>, NoAnswer> {
+    fn request(
+        &self,
+        served: &Served,
+        call: &Call,
+        budget: &Budget,
+    ) -> Result<http::Request<Bytes>, NoAnswer> {
         let unusable = |what: &str| NoAnswer::NotSent(format!("{what} in a request to {}", call.uri));
         let uri: http::Uri = call.uri.parse().map_err(|_| unusable("unusable URI"))?;
         let mut request = http::Request::new(());
@@ -252,7 +276,7 @@ impl Client {
         if let Some(pair) = budget.pair(&self.party.env.clock) {
             call.timing.apply(pair, headers);
         }
-        Ok(request.map(|()| call))
+        Ok(request.map(|()| call.body.clone()))
     }
 
     /// The creates in flight.
@@ -274,13 +298,4 @@ impl Client {
 pub(crate) enum Ready {
     InProcess(InProcess),
     Connected(peer::Lease),
-}
-
-impl Ready {
-    pub(crate) async fn send(self, request: http::Request<Call>) -> Result<Answer, NoAnswer> {
-        match self {
-            Ready::InProcess(service) => Ok(service(request.body())),
-            Ready::Connected(lease) => lease.send(request.map(|call| call.body)).await,
-        }
-    }
 }

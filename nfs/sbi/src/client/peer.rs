@@ -7,9 +7,10 @@
 use super::call::{Answer, MAX_ANSWER_BYTES};
 use crate::env::Env;
 use crate::local::LocalExec;
+use crate::net::BoxIo;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper::client::conn::http2::{self, Builder, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -55,17 +56,19 @@ pub enum NoAnswer {
 }
 
 type Sender = SendRequest<Full<Bytes>>;
+type Driver = http2::Connection<TokioIo<BoxIo>, Full<Bytes>, LocalExec>;
 
 struct Connection {
     sender: Sender,
     in_flight: Cell<usize>,
-    /// How many streams the peer allows, as far as it has said so.
-    allowed: Rc<Cell<usize>>,
+    /// Knows how many streams the peer allows, as far as it has said so.
+    driver: Rc<RefCell<Driver>>,
 }
 
 impl Connection {
     fn has_room(&self) -> bool {
-        self.in_flight.get() < self.allowed.get().min(MAX_STREAMS)
+        let allowed = self.driver.borrow().current_max_send_streams();
+        self.in_flight.get() < allowed.min(MAX_STREAMS)
     }
 }
 
@@ -143,21 +146,17 @@ impl Peer {
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(true)
             .handshake(TokioIo::new(io));
-        let (sender, mut connection) = handshake.await.map_err(|e| failed(&e))?;
-        let (freed, allowed) = (self.freed.clone(), Rc::new(Cell::new(MAX_STREAMS)));
-        let announced = allowed.clone();
+        let (sender, driver) = handshake.await.map_err(|e| failed(&e))?;
+        let (freed, driver) = (self.freed.clone(), Rc::new(RefCell::new(driver)));
+        let driven = driver.clone();
         spawn_local(async move {
-            let driven = std::future::poll_fn(|cx| {
-                let ended = Pin::new(&mut connection).poll(cx);
-                announced.set(connection.current_max_send_streams());
-                ended
-            });
-            if let Err(error) = driven.await {
+            let ended = std::future::poll_fn(|cx| Pin::new(&mut *driven.borrow_mut()).poll(cx));
+            if let Err(error) = ended.await {
                 tracing::debug!(%error, "connection ended");
             }
             freed.notify_waiters();
         });
-        Ok(Connection { sender, in_flight: Cell::new(0), allowed })
+        Ok(Connection { sender, in_flight: Cell::new(0), driver })
     }
 }
 

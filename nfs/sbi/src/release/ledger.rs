@@ -207,7 +207,7 @@ impl Ledger {
     fn inherit(&self, slot: &SlotKey) -> Option<(Obligation, Option<Value>)> {
         let SlotKey::Uri(_) = slot else { return None };
         let left = self.in_slot(slot, |e| e.obligation.state() == State::Releasing);
-        let newest = left.into_iter().filter(|id| !self.yield_to_newer(*id)).next_back()?;
+        let newest = left.into_iter().rfind(|id| !self.yield_to_newer(*id))?;
         let left = self.with(newest, |e| (e.obligation.clone(), e.before.clone()));
         self.note(newest, Fact::Superseded);
         left

@@ -79,8 +79,9 @@ impl Ledger {
     }
 
     async fn send_undo(&self, id: ObligationId, call: Call) -> Fact {
+        let names_itself = call.path().contains("smf-instance-id=");
         let outcome = self.send_own(id, call, Kind::ReleaseSent).await;
-        let fact = outcome.as_ref().map_or(Fact::ReleaseFailed, judge);
+        let fact = outcome.as_ref().map_or(Fact::ReleaseFailed, |answer| judge(names_itself, answer));
         if fact == Fact::ReleaseFailed {
             self.tell_failure(id, &outcome);
             // A fresh request is not late: the clocks differ, and will at the next try.
@@ -90,7 +91,9 @@ impl Ledger {
         fact
     }
 
-    /// Sends a request of the ledger's own: a fresh pair and a budget of its own, never the expired one.
+    /// Sends a request of the ledger's own: a fresh pair and a budget of its own, never the expired one. It is waited
+    /// for until its producer, too, takes it for late, whose tolerance and whose clock may make that later: what was
+    /// sent to a fixed URI must not be carried out once the slot is another's.
     async fn send_own(&self, id: ObligationId, call: Call, kind: Kind) -> Result<Answer, NoAnswer> {
         let gone = || NoAnswer::NotSent("the entry is settled".into());
         let client = &self.0.client;
@@ -103,7 +106,8 @@ impl Ledger {
         client.party().emit(kind, facts);
         let exchange = client.exchange(&served, call, Lane::Releases, &budget);
         let silence = NoAnswer::Unknown { why: "no answer in time".into(), ended: false };
-        tokio::time::timeout_at(budget.until(), exchange).await.unwrap_or(Err(silence))
+        let tolerance = Duration::from_millis(client.party().policy.deadline.skew_tolerance_ms);
+        tokio::time::timeout_at(budget.until() + 2 * tolerance, exchange).await.unwrap_or(Err(silence))
     }
 
     fn tell_failure(&self, id: ObligationId, outcome: &Result<Answer, NoAnswer>) {
@@ -119,10 +123,10 @@ impl Ledger {
     async fn settle(&self, id: ObligationId) -> Option<Fact> {
         match self.with(id, |e| e.settle.clone())? {
             Settle::KnownUri => Some(Fact::ReleaseFailed),
-            Settle::Repeat { older: Some(older), .. } if self.is_there(id, older.clone()).await => {
+            Settle::Repeat { older: Some(older), .. } if self.is_there(id, (*older).clone()).await => {
                 Some(Fact::ReleaseFoundNothing)
             }
-            Settle::Repeat { call, .. } => self.settle_by_repeat(id, call).await,
+            Settle::Repeat { call, .. } => self.settle_by_repeat(id, *call).await,
             read @ Settle::Read { .. } => self.settle_by_reading(id, read).await,
         }
     }
@@ -184,11 +188,11 @@ fn refuses_for_good(status: StatusCode) -> bool {
 
 /// What the answer to a release means. Done is: 2xx, and what says that nothing of ours is there any more (404, 410;
 /// 422 to a DELETE that names its own `smf-instance-id`; 403 `INVALID_GUAMI` to a purge).
-fn judge(answer: &Answer) -> Fact {
+fn judge(names_itself: bool, answer: &Answer) -> Fact {
     match answer.status.as_u16() {
         200..300 => Fact::ReleaseConfirmed,
         404 | 410 => Fact::ReleaseFoundNothing,
-        422 => Fact::ReleaseConfirmed,
+        422 if names_itself => Fact::ReleaseConfirmed,
         403 if answer.problem().cause.as_deref() == Some("INVALID_GUAMI") => Fact::ReleaseConfirmed,
         _ => Fact::ReleaseFailed,
     }
@@ -200,8 +204,10 @@ mod tests {
 
     #[test]
     fn what_counts_as_done() {
-        let fact = |status: u16| judge(&Answer::new(StatusCode::from_u16(status).expect("valid")));
+        let answer = |status: u16| Answer::new(StatusCode::from_u16(status).expect("valid"));
+        let fact = |status: u16| judge(true, &answer(status));
         assert_eq!([200, 204, 422].map(fact), [Fact::ReleaseConfirmed; 3]);
+        assert_eq!(judge(false, &answer(422)), Fact::ReleaseFailed);
         assert_eq!([404, 410].map(fact), [Fact::ReleaseFoundNothing; 2]);
         assert_eq!([400, 403, 409, 429, 500, 503, 504].map(fact), [Fact::ReleaseFailed; 7]);
     }

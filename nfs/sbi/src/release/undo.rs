@@ -69,10 +69,10 @@ pub enum Settle {
     /// Send the create again in a form that finds the first one, then release what it returns (R6, R9, R10).
     Repeat {
         /// The create.
-        call: Call,
+        call: Box<Call>,
         /// Reads the older resource of the same subject, which the create would have replaced: while it is there the
         /// create was not carried out, and repeating it would end the older one.
-        older: Option<Call>,
+        older: Option<Box<Call>>,
     },
     /// Read the collection and look for the entry that was sent (R7). The entry's own id stands in `id_attribute`.
     Read {

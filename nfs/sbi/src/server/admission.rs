@@ -46,7 +46,7 @@ impl Admission {
                     deadline: Some(deadline),
                     malformed: None,
                     completed: pair.fraction == Fraction::Missing,
-                    skew_ms: (age > ABSURD_AGE_MS || age < -USUAL_LEAD_MS).then_some(age),
+                    skew_ms: (!(-USUAL_LEAD_MS..=ABSURD_AGE_MS).contains(&age)).then_some(age),
                 }
             }
         }

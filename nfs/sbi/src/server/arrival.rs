@@ -60,26 +60,29 @@ impl Front {
     fn tell_timing(&self, arrival: &Arrival) {
         let Admission { malformed, completed, skew_ms, .. } = &arrival.admission;
         if let Some(malformed) = malformed {
-            tracing::warn!(nf = %self.party.name, peer = &*arrival.peer, "ignored: {}: {}", malformed.header, malformed.reason);
-            let what = format!("{}: {}", malformed.header, malformed.reason);
-            self.party.emit(Kind::TimingMalformed, self.facts(arrival).detail(what));
+            self.warn(arrival, Kind::TimingMalformed, format!("{}: {}", malformed.header, malformed.reason));
         }
         if let Some(age) = skew_ms {
             let what =
                 format!("the stamp is {age} ms old by this NF's clock: are both clocks NTP-synchronised?");
-            tracing::warn!(nf = %self.party.name, peer = &*arrival.peer, "{what}");
-            self.party.emit(Kind::SkewObserved, self.facts(arrival).detail(what));
+            self.warn(arrival, Kind::SkewObserved, what);
         }
-        if *completed && self.first_time(&arrival.peer) {
-            let what = "3gpp-Sbi-Sender-Timestamp has no milliseconds: read as .999";
-            tracing::warn!(nf = %self.party.name, peer = &*arrival.peer, "{what}");
-            self.party.emit(Kind::TimingCompleted, self.facts(arrival).detail(what));
+        if *completed {
+            self.warn(arrival, Kind::TimingCompleted, "no milliseconds in the stamp: read as .999".into());
         }
     }
 
-    fn first_time(&self, peer: &str) -> bool {
+    /// An event each time, a line in the log once per peer.
+    fn warn(&self, arrival: &Arrival, kind: Kind, what: String) {
+        if self.first_time(kind, &arrival.peer) {
+            tracing::warn!(nf = %self.party.name, peer = &*arrival.peer, "{}: {what}", kind.as_str());
+        }
+        self.party.emit(kind, self.facts(arrival).detail(what));
+    }
+
+    fn first_time(&self, kind: Kind, peer: &str) -> bool {
         let mut told = self.told.borrow_mut();
-        told.len() < MAX_TOLD && told.insert(peer.to_owned())
+        told.len() < MAX_TOLD && told.insert(format!("{} {peer}", kind.as_str()))
     }
 }
 

@@ -14,13 +14,16 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// The kind of a request, from its method and path: DELETE, `POST .../release` and `POST .../delete` release.
+    /// The kind of a request, from its method and path. DELETE, `POST .../release` and `POST .../delete` release; so do
+    /// the status notifications of an SMF, wherever its AMF wants them: they tell what has ended, not what shall be.
     pub fn of(method: &Method, path: &str) -> Self {
-        let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let mut segments = path.trim_end_matches('/').rsplit('/');
+        let last = segments.clone().next().unwrap_or_default();
         match *method {
             Method::GET | Method::HEAD | Method::OPTIONS => RequestKind::Read,
             Method::DELETE => RequestKind::Release,
             Method::POST if matches!(last, "release" | "delete") => RequestKind::Release,
+            Method::POST if segments.any(|segment| segment == "sm-context-status") => RequestKind::Release,
             Method::POST if last == "retrieve" => RequestKind::Read,
             _ => RequestKind::Write,
         }
@@ -37,6 +40,8 @@ mod tests {
             (Method::DELETE, "/nudm-sdm/v2/imsi-1/sdm-subscriptions/7", RequestKind::Release),
             (Method::POST, "/nsmf-pdusession/v1/sm-contexts/7/release", RequestKind::Release),
             (Method::POST, "/npcf-smpolicycontrol/v1/sm-policies/7/delete", RequestKind::Release),
+            (Method::POST, "/namf-callback/v1/sm-context-status/imsi-1/5", RequestKind::Release),
+            (Method::POST, "/namf-callback/v1/imsi-1/sm-context-status/5", RequestKind::Release),
             (Method::POST, "/nsmf-pdusession/v1/sm-contexts/7/retrieve", RequestKind::Read),
             (Method::POST, "/nsmf-pdusession/v1/sm-contexts", RequestKind::Write),
             (Method::PUT, "/nudm-uecm/v1/imsi-1/registrations/smf-registrations/5", RequestKind::Write),

@@ -149,7 +149,9 @@ impl From<Upstream> for Failure {
                 Cause::TargetNfNotReachable,
                 "an upstream did not answer within this NF's own timer",
             ),
-            Upstream::NotReachable(why) => Failure::new(Cause::TargetNfNotReachable, why),
+            Upstream::NotReachable(why) | Upstream::Unanswered(why) => {
+                Failure::new(Cause::TargetNfNotReachable, why)
+            }
             Upstream::Congested(why) => Failure::new(Cause::NfCongestion, why),
             Upstream::Refused(answer) if answer.status.is_client_error() => {
                 Failure::Problem(answer.problem())

@@ -1,0 +1,21 @@
+//! RFC 9112 beside TS 29.500 §5.2 (Rel-17): HTTP/1.1 on the same ports, with deadlines and all. curl, nghttp and h2load
+//! are tried in tests/cli.
+
+use crate::support::raw::{http1, tcp, to_the_end};
+use crate::support::{Headers, lab, reg_a, request};
+use http::Method;
+
+#[actix::test]
+async fn http1_is_served_on_every_port_with_deadlines_and_all() {
+    let lab = lab().start().await;
+    for nf in ["amf", "smf", "udm", "udr"] {
+        let plain =
+            to_the_end(tcp(&lab.api_root(nf), &http1(&request(&lab, Method::GET, nf, "/x"))).await).await;
+        assert!(plain.starts_with("HTTP/1.1 400") && plain.contains("INVALID_API"), "{nf}: {plain}");
+        let late = request(&lab, Method::GET, nf, "/x").pair(-3_000, "1000");
+        let late = to_the_end(tcp(&lab.api_root(nf), &http1(&late)).await).await;
+        assert!(late.starts_with("HTTP/1.1 504") && late.contains("TIMED_OUT_REQUEST"), "{nf}: {late}");
+    }
+    let registered = to_the_end(tcp(&lab.api_root("udm"), &http1(&reg_a(&lab))).await).await;
+    assert!(registered.starts_with("HTTP/1.1 201"), "{registered}");
+}
