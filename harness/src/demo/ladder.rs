@@ -122,7 +122,7 @@ mod tests {
             "http://127.0.0.1:1/nudm-uecm/v1/imsi-1/registrations/smf-registrations/5?smf-instance-id=x";
         assert_eq!(short(uri), "…/smf-registrations/5");
         assert_eq!(
-            short("/nsmf-pdusession/v1/sm-contexts/0-11111111-2222-3333"),
+            short("/nsmf-pdusession/v1/sm-contexts/0-11111111-2222-4333-8444-555555555555"),
             "…/sm-contexts/0-11111111…"
         );
         assert_eq!(short("/x"), "/x");
