@@ -43,13 +43,14 @@ enum Create {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// An attempt writes, and is committed or given up.
-    Attempt(Create, bool),
+    /// An attempt writes, and is committed or given up. Between taking the slot and writing, the answer of a live
+    /// context may be handed over, or not.
+    Attempt(Create, bool, Option<(usize, bool)>),
     /// The answer of a live context is handed over, or cannot be.
     Deliver(usize, bool),
     /// A live context ends by the wish of its client.
     End(usize),
-    /// The next releases fail.
+    /// The next releases fail, as long as fewer fail in all than one is tried.
     FailReleases(u32),
     /// Time passes.
     Pass(u64),
@@ -66,9 +67,11 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         DoneBehindAGateway,
         NotDoneBehindAGateway,
     ]);
+    let delivery = (0..8_usize, any::<bool>());
+    let attempt = (create, any::<bool>(), prop::option::of(delivery.clone()));
     let op = prop_oneof![
-        4 => (create, any::<bool>()).prop_map(|(create, commit)| Op::Attempt(create, commit)),
-        2 => (0..8_usize, any::<bool>()).prop_map(|(which, delivered)| Op::Deliver(which, delivered)),
+        4 => attempt.prop_map(|(create, commit, meanwhile)| Op::Attempt(create, commit, meanwhile)),
+        2 => delivery.prop_map(|(which, delivered)| Op::Deliver(which, delivered)),
         1 => (0..8_usize).prop_map(Op::End),
         1 => (1..4_u32).prop_map(Op::FailReleases),
         2 => prop_oneof![Just(0), 1..3_000_u64].prop_map(Op::Pass),
@@ -96,9 +99,15 @@ struct Producer {
     /// How the create of this value ends.
     next: Option<(u64, Create)>,
     failing: u32,
+    failed: u32,
 }
 
 impl Producer {
+    fn fail(&mut self, times: u32) {
+        let left = Policy::default().release.tries - 1 - self.failed;
+        self.failing = times.min(left);
+    }
+
     fn serve(&mut self, call: &Call) -> Answer {
         let body: Option<Value> = serde_json::from_slice(&call.body).ok();
         let value = body.and_then(|body| body["n"].as_u64());
@@ -106,6 +115,7 @@ impl Producer {
             Some((_, create)) => self.create(create, value),
             None if self.failing > 0 => {
                 self.failing -= 1;
+                self.failed += 1;
                 Answer::new(StatusCode::SERVICE_UNAVAILABLE)
             }
             None => self.replace(value),
@@ -177,10 +187,12 @@ impl Stage {
         let ledger = Ledger::start(client, 0);
         for op in ops {
             match op {
-                Op::Attempt(create, commit) => self.attempt(&ledger, create, commit).await,
+                Op::Attempt(create, commit, meanwhile) => {
+                    self.attempt(&ledger, create, commit, meanwhile).await;
+                }
                 Op::Deliver(which, delivered) => self.deliver(&ledger, which, delivered),
                 Op::End(which) => self.end(&ledger, which),
-                Op::FailReleases(times) => self.producer.borrow_mut().failing = times,
+                Op::FailReleases(times) => self.producer.borrow_mut().fail(times),
                 Op::Pass(0) => tokio::task::yield_now().await,
                 Op::Pass(for_ms) => sleep(ms(for_ms)).await,
             }
@@ -193,7 +205,13 @@ impl Stage {
         assert!(self.model.live.iter().all(|(n, _)| ledger.owns(&n.to_string())), "live contexts own");
     }
 
-    async fn attempt(&mut self, ledger: &Ledger, create: Create, commit: bool) {
+    async fn attempt(
+        &mut self,
+        ledger: &Ledger,
+        create: Create,
+        commit: bool,
+        meanwhile: Option<(usize, bool)>,
+    ) {
         self.written += 1;
         let n = self.written;
         let mut attempt = Attempt::begin(ledger, Served::own(&self.party));
@@ -203,6 +221,10 @@ impl Stage {
             Consumer::Reads => self.producer.borrow().slot,
             Consumer::Remembers => self.model.newest(),
         };
+        if let Some((which, delivered)) = meanwhile {
+            self.deliver(ledger, which, delivered);
+            tokio::task::yield_now().await;
+        }
         let value = |n: u64| json!({"n": n});
         let creation = Creation {
             kind: "smf-registration",
