@@ -144,6 +144,7 @@ impl Front {
         peer: SocketAddr,
         gone: Rc<Gone>,
     ) -> End {
+        let is_http1 = request.version() < http::Version::HTTP_2;
         let arrival = self.arrive(&request, peer);
         gone.is_about(self.facts(&arrival));
         if let Some(end) = self.fault_on_request(&arrival, &gone).await {
@@ -159,7 +160,14 @@ impl Front {
             }
         };
         let end = self.conclude(&arrival, outcome, &gone).await;
-        self.fault_on_response(&arrival, end, &gone).await
+        let mut end = self.fault_on_response(&arrival, end, &gone).await;
+        // Over HTTP/1.1 nobody asks for the body of an answer that has none.
+        if let (true, Ok(answer)) = (is_http1, &mut end)
+            && answer.status() == http::StatusCode::NO_CONTENT
+        {
+            answer.body_mut().delivered();
+        }
+        end
     }
 
     /// The check on receipt: an outcome if the request is not admitted.
