@@ -3,6 +3,7 @@
 
 mod clock;
 mod determinism;
+mod handover;
 mod network;
 mod seeds;
 mod slots;

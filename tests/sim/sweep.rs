@@ -3,7 +3,7 @@
 //!
 //! A combination that fails is named, and played alone with `MOCK5G_CELL=<its name>`.
 
-use crate::world::{self, held, ms, one_session, registered_dnn, registration_at_udr, transcript};
+use crate::world::{self, STRANGER, held, ms, one_session, registered_dnn, registration_at_udr, transcript};
 use amf::Outcome;
 use http::Method;
 use mock5g::lab::{Lab, PduSession};
@@ -21,9 +21,6 @@ const PATIENCE_MS: u64 = 400;
 
 /// A delay beyond that.
 const LATE_MS: u64 = 700;
-
-/// The SMF of the registration that another UDM wrote into the UDR.
-const STRANGER: &str = "99999999-9999-4999-8999-999999999999";
 
 /// An upstream call of the procedure.
 #[derive(Debug)]

@@ -18,6 +18,9 @@ use std::rc::Rc;
 use std::sync::Once;
 use std::time::Duration;
 
+/// The SMF of the registration that another UDM wrote into the UDR.
+pub const STRANGER: &str = "99999999-9999-4999-8999-999999999999";
+
 /// What every subscriber may use.
 pub const DNNS: [&str; 3] = ["internet", "ims", "edge"];
 
