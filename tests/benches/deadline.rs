@@ -19,8 +19,8 @@ const MUST_HOLD: f64 = 1.05;
 const AIM: f64 = 1.02;
 const CONNECTIONS: usize = 4;
 const STREAMS: usize = 25;
-const PAIRS: usize = 60;
-const REQUESTS: usize = 4_000;
+const PAIRS: usize = 300;
+const REQUESTS: usize = 1_000;
 /// So many requests fill the ring of kept events; before that, an event costs less.
 const WARM_UP: usize = 20_000;
 
