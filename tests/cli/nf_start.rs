@@ -138,3 +138,21 @@ fn a_udm_knows_the_default_subscribers_with_and_without_a_udr() {
     }
     assert!(core.udr.count("request.received") >= 4, "the UDM did not ask its UDR");
 }
+
+#[test]
+fn a_producer_that_comes_back_at_its_address_is_reached_again() {
+    for signal in ["TERM", "KILL"] {
+        let udm = NfProcess::start("udm", &[]);
+        let at = udm.sbi().trim_start_matches("http://").to_owned();
+        let smf = NfProcess::start("smf", &["--peer", &format!("udm={}", udm.sbi())]);
+        let create = || {
+            let (content_type, body) = json_create("http://127.0.0.1:9");
+            let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+            request(Protocol::H2c, "POST", &uri, &content_type, &body).status
+        };
+        assert_eq!(create(), 201, "{signal}: before");
+        udm.stop(signal);
+        let _udm = NfProcess::start_at(&at, "udm", &[]);
+        assert_eq!([create(), create(), create()], [201; 3], "{signal}: after the UDM came back");
+    }
+}

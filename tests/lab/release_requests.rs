@@ -50,7 +50,7 @@ async fn the_next_waits_for_the_first_answer_of_the_one_before() {
 
 #[actix::test]
 async fn one_that_fails_does_not_stop_the_others() {
-    for failing in [Reply::silence(), Reply::status(503), Reply::reset(h2::Reason::CANCEL)] {
+    for failing in [Reply::silence(), Reply::status(503), Reply::hang_up()] {
         let stub = Stub::start().await;
         stub.on("DELETE", SLOT, failing);
         let lab = lab_with_udm(&stub).policy("smf", |p| {

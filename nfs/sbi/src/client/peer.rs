@@ -16,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::task::spawn_local;
@@ -61,14 +62,19 @@ type Driver = http2::Connection<TokioIo<BoxIo>, Full<Bytes>, LocalExec>;
 struct Connection {
     sender: Sender,
     in_flight: Cell<usize>,
-    /// Knows how many streams the peer allows, as far as it has said so.
-    driver: Rc<RefCell<Driver>>,
+    /// Knows how many streams the peer allows, as far as it has said so; gone once the connection has ended. hyper calls
+    /// a sender closed only when its driver was dropped, so an ended driver must not be kept.
+    driver: Rc<RefCell<Option<Driver>>>,
 }
 
 impl Connection {
     fn has_room(&self) -> bool {
-        let allowed = self.driver.borrow().current_max_send_streams();
+        let allowed = self.driver.borrow().as_ref().map_or(0, Driver::current_max_send_streams);
         self.in_flight.get() < allowed.min(MAX_STREAMS)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.sender.is_closed() || self.driver.borrow().is_none()
     }
 }
 
@@ -130,7 +136,7 @@ impl Peer {
 
     fn room(&self, connections: &RefCell<Vec<Rc<Connection>>>) -> Option<Lease> {
         let mut connections = connections.borrow_mut();
-        connections.retain(|c| !c.sender.is_closed());
+        connections.retain(|c| !c.has_ended());
         let connection = connections.iter().find(|c| c.has_room())?.clone();
         connection.in_flight.set(connection.in_flight.get() + 1);
         Some(Lease { connection, freed: self.freed.clone() })
@@ -147,13 +153,17 @@ impl Peer {
             .keep_alive_while_idle(true)
             .handshake(TokioIo::new(io));
         let (sender, driver) = handshake.await.map_err(|e| failed(&e))?;
-        let (freed, driver) = (self.freed.clone(), Rc::new(RefCell::new(driver)));
+        let (freed, driver) = (self.freed.clone(), Rc::new(RefCell::new(Some(driver))));
         let driven = driver.clone();
         spawn_local(async move {
-            let ended = std::future::poll_fn(|cx| Pin::new(&mut *driven.borrow_mut()).poll(cx));
+            let ended = std::future::poll_fn(|cx| match driven.borrow_mut().as_mut() {
+                Some(driver) => Pin::new(driver).poll(cx),
+                None => Poll::Ready(Ok(())),
+            });
             if let Err(error) = ended.await {
                 tracing::debug!(%error, "connection ended");
             }
+            drop(driven.borrow_mut().take());
             freed.notify_waiters();
         });
         Ok(Connection { sender, in_flight: Cell::new(0), driver })
