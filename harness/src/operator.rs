@@ -3,9 +3,10 @@
 use crate::process::Process;
 use actix_web::{App, web};
 use api::query::Query;
+use http::StatusCode;
 use sbi::directory::Directory;
 use sbi::env::Env;
-use sbi::event::{Event, Events};
+use sbi::event::Events;
 use sbi::fault::Faults;
 use sbi::net::Listen;
 use sbi::party::Party;
@@ -30,22 +31,12 @@ pub struct Operator {
 }
 
 /// Serves the operator plane on `listener`, for as long as the calling thread lives.
-pub async fn serve(operator: Operator, mut listener: Box<dyn Listen>) {
+pub async fn serve(operator: Operator, listener: Box<dyn Listen>) {
     let party = Party { name: "operator".into(), env: quiet(&operator.process.env), ..unnoticed(&operator) };
     let app = App::new().app_data(web::Data::new(operator)).configure(routes);
     let front = Front::new(party, server::handler(app).await, |_, _| false);
-    loop {
-        match listener.accept().await {
-            Ok((open, peer)) => match open() {
-                Ok(io) => drop(tokio::task::spawn_local(front.clone().serve(io, peer))),
-                Err(error) => tracing::warn!(%error, "operator plane: a connection was lost"),
-            },
-            Err(error) => {
-                tracing::warn!(%error, "operator plane: a connection could not be accepted");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            }
-        }
-    }
+    let serve = |connection| drop(tokio::task::spawn_local(front.clone().serve(connection)));
+    server::accept(listener, serve).await;
 }
 
 fn unnoticed(operator: &Operator) -> Party {
@@ -66,8 +57,8 @@ fn quiet(env: &Env) -> Env {
 }
 
 fn routes(app: &mut web::ServiceConfig) {
-    app.service(web::resource("/livez").get(livez))
-        .service(web::resource("/readyz").get(readyz))
+    app.service(web::resource("/livez").get(livez).route(web::head().to(livez)))
+        .service(web::resource("/readyz").get(readyz).route(web::head().to(readyz)))
         .service(web::resource("/mock5g/v1/held").get(held))
         .service(web::resource("/mock5g/v1/resources").get(resources))
         .service(web::resource("/mock5g/v1/events").get(events))
@@ -86,7 +77,9 @@ async fn livez() -> Reply {
 async fn readyz(operator: web::Data<Operator>) -> Reply {
     match operator.ready.load(Relaxed) {
         true => Reply::ok(&Status { status: "ready" }),
-        false => Reply { status: 503, ..Reply::ok(&Status { status: "stopping" }) },
+        false => {
+            Reply { status: StatusCode::SERVICE_UNAVAILABLE, ..Reply::ok(&Status { status: "stopping" }) }
+        }
     }
 }
 
@@ -99,20 +92,15 @@ struct HeldBy {
 
 async fn held(request: actix_web::HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let query = Query::parse(request.query_string())?;
-    let name = query.get("nf");
-    if let Some(name) = name.filter(|name| operator.process.nf(name).is_none()) {
-        return Err(no_nf(&operator, name));
-    }
-    let held = operator.process.held(name).await;
+    let held = operator.process.held(named_nf(&query, &operator)?).await;
     let held: Vec<_> = held.into_iter().map(|(nf, held)| HeldBy { nf, held }).collect();
     Ok(Reply::ok(&held))
 }
 
 async fn resources(request: actix_web::HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let query = Query::parse(request.query_string())?;
-    let states = query.get("state").map(states).transpose()?;
-    let wanted =
-        |r: &Resource| states.as_ref().is_none_or(|states| states.iter().any(|s| s.as_str() == r.state));
+    let states = query.single("state")?.map(states).transpose()?;
+    let wanted = |r: &Resource| states.as_ref().is_none_or(|states| states.contains(&r.state));
     let resources: Vec<_> = operator.process.resources().await.into_iter().filter(wanted).collect();
     Ok(Reply::ok(&resources))
 }
@@ -131,16 +119,13 @@ fn states(value: &str) -> Result<Vec<State>, Failure> {
 
 async fn events(request: actix_web::HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let query = Query::parse(request.query_string())?;
-    let after = match query.get("after").map(str::parse) {
+    let after = match query.single("after")?.map(str::parse) {
         None => 0,
         Some(Ok(after)) => after,
         Some(Err(_)) => return Err(bad_query("after", "expected the seq of an event, a whole number")),
     };
-    let nf = query.get("nf");
-    let wanted = |e: &Event| nf.is_none_or(|nf| &*e.nf == nf);
-    let events = operator.process.env.events.after(after, usize::MAX);
-    let events: Vec<_> = events.into_iter().filter(wanted).take(MAX_EVENTS_PER_ANSWER).collect();
-    Ok(Reply::ok(&events))
+    let nf = named_nf(&query, &operator)?;
+    Ok(Reply::ok(&operator.process.env.events.of_nf(nf, after, MAX_EVENTS_PER_ANSWER)))
 }
 
 async fn unknown() -> Result<Reply, Failure> {
@@ -148,10 +133,15 @@ async fn unknown() -> Result<Reply, Failure> {
     Err(ProblemDetails::plain(404, format!("the operator plane has {there}")).into())
 }
 
-fn no_nf(operator: &Operator, name: &str) -> Failure {
+/// The NF that the query names, which has to be here.
+fn named_nf<'a>(query: &'a Query, operator: &Operator) -> Result<Option<&'a str>, Failure> {
+    let Some(name) = query.single("nf")? else { return Ok(None) };
+    if operator.process.nf(name).is_some() {
+        return Ok(Some(name));
+    }
     let names: Vec<_> = operator.process.nfs.iter().map(|nf| nf.party.name.to_string()).collect();
     let detail = format!("there is no NF {:.32}; there is {}", name, names.join(", "));
-    ProblemDetails::plain(404, detail).into()
+    Err(ProblemDetails::plain(404, detail).into())
 }
 
 fn bad_query(name: &str, reason: &str) -> Failure {

@@ -1,10 +1,11 @@
 //! The NFs of one process, as its operator sees them.
 
 use actix::{Addr, Recipient};
+use futures_util::future::join_all;
 use sbi::env::Env;
 use sbi::party::Party;
 use sbi::release::Resource;
-use sbi::server::{Created, Held, Holdings, Keeper, Open, ReleaseAll};
+use sbi::server::{Close, Held, Holdings, Keeper, Resources, Unsettled};
 use std::sync::Arc;
 use udr::Repository;
 
@@ -34,35 +35,33 @@ impl NfHandle {
     pub async fn resources(&self) -> Vec<Resource> {
         let mut resources = Vec::new();
         for keeper in &self.keepers {
-            resources.extend(keeper.send(Created).await.unwrap_or_default());
+            resources.extend(keeper.send(Resources).await.unwrap_or_default());
         }
         resources
     }
 
-    /// Whether no procedure runs and nothing is open in its ledgers.
+    /// Whether no procedure runs and everything in its ledgers is settled or committed.
     pub async fn is_idle(&self) -> bool {
         for shard in &self.holdings {
             if shard.send(Holdings).await.is_ok_and(|h| h.running > 0) {
                 return false;
             }
         }
-        self.open().await == 0
+        self.unsettled().await == 0
     }
 
     /// How many of its resources are neither settled nor committed.
-    pub async fn open(&self) -> usize {
-        let mut open = 0;
+    pub async fn unsettled(&self) -> usize {
+        let mut unsettled = 0;
         for keeper in &self.keepers {
-            open += keeper.send(Open).await.unwrap_or_default();
+            unsettled += keeper.send(Unsettled).await.unwrap_or_default();
         }
-        open
+        unsettled
     }
 
-    /// Releases what it still owns.
-    pub async fn release_all(&self) {
-        for keeper in &self.keepers {
-            let _ = keeper.send(ReleaseAll).await;
-        }
+    /// Lets it create and commit nothing more, and releases what it owns.
+    pub async fn close(&self) {
+        join_all(self.keepers.iter().map(|keeper| keeper.send(Close))).await;
     }
 }
 
@@ -71,7 +70,7 @@ impl NfHandle {
 pub struct Process {
     /// Their world.
     pub env: Env,
-    /// They.
+    /// Its NFs.
     pub nfs: Vec<NfHandle>,
     /// The store of a UDM without a UDR, and the apiRoot it stands for.
     pub local_udr: Option<(String, Arc<Repository>)>,
@@ -104,7 +103,7 @@ impl Process {
         all
     }
 
-    /// Whether nothing runs and nothing is open.
+    /// Whether nothing runs and everything is settled or committed.
     pub async fn is_idle(&self) -> bool {
         for nf in &self.nfs {
             if !nf.is_idle().await {

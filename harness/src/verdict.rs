@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 pub struct Verdict {
     /// All resources.
     pub created: usize,
-    /// They have an owner.
+    /// Those that have an owner.
     pub committed: usize,
-    /// They are gone.
+    /// Those that are gone.
     pub released: usize,
-    /// They may be left: reported so, still open, or held by a producer although no ledger owns them.
+    /// Those that may be left: reported so, not settled yet, or held by a producer although no ledger owns them.
     pub hanging: usize,
     /// Which.
     pub left: Vec<String>,
@@ -40,19 +40,20 @@ impl Verdict {
 
     /// Compares what creators made with what producers hold.
     pub fn judge(resources: &[Resource], held: &[Held]) -> Verdict {
-        let in_state = |state: State| resources.iter().filter(move |r| r.state == state.as_str());
+        let in_state = |state: State| resources.iter().filter(move |r| r.state == state);
         let owned: BTreeSet<&str> = in_state(State::Owned).map(|r| r.uri.as_str()).collect();
         let held_uris: BTreeSet<&str> = held.iter().map(|h| h.uri.as_str()).collect();
         let reported =
             in_state(State::Hanging).map(|r| format!("{} {} (reported by {})", r.kind, r.uri, r.by));
-        let open = [State::Intended, State::InFlight, State::Held, State::Releasing];
-        let open = open.into_iter().flat_map(in_state);
-        let open: Vec<_> =
-            open.map(|r| format!("{} {} (still {} at {})", r.kind, r.uri, r.state, r.by)).collect();
+        let unsettled = [State::Intended, State::InFlight, State::Held, State::Releasing];
+        let unsettled = unsettled.into_iter().flat_map(in_state);
+        let unsettled: Vec<_> = unsettled
+            .map(|r| format!("{} {} (still {} at {})", r.kind, r.uri, r.state.as_str(), r.by))
+            .collect();
         let orphans = held.iter().filter(|h| !owned.contains(h.uri.as_str()));
         let orphans = orphans.filter(|h| !is_listed(resources, &h.uri));
         let orphans = orphans.map(|h| format!("{} {} (in no ledger)", h.kind, h.uri));
-        let left: Vec<_> = reported.chain(open).chain(orphans).collect();
+        let left: Vec<_> = reported.chain(unsettled).chain(orphans).collect();
         let missing = in_state(State::Owned).filter(|r| !held_uris.contains(r.uri.as_str()));
         let (committed, released) = (in_state(State::Owned).count(), in_state(State::Released).count());
         Verdict {
@@ -71,9 +72,9 @@ impl Verdict {
     }
 }
 
-/// Whether a ledger knows of the resource as open or hanging: then it is counted there.
+/// Whether a ledger knows of the resource as unsettled or hanging: then it is counted there.
 fn is_listed(resources: &[Resource], uri: &str) -> bool {
-    let settled = [State::Released.as_str(), State::Void.as_str()];
+    let settled = [State::Released, State::Void];
     resources.iter().any(|r| r.uri == uri && !settled.contains(&r.state))
 }
 
@@ -90,7 +91,7 @@ mod tests {
             at: "smf".into(),
             uri: uri.into(),
             request: RequestId(1),
-            state: state.as_str(),
+            state,
             history: Vec::new(),
         }
     }
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_or_reported_hangs_once() {
+    fn what_is_unsettled_or_reported_hangs_once() {
         let resources = [resource("a", State::Releasing), resource("b", State::Hanging)];
         let verdict = Verdict::judge(&resources, &[held("a"), held("b")]);
         assert_eq!((verdict.created, verdict.hanging), (2, 2));

@@ -53,6 +53,20 @@ fn curl_creates_retrieves_and_releases_a_session() {
     }
 }
 
+/// curl goes on sending a body that nobody will read; a stream that is cut off meanwhile takes the answer with it.
+#[test]
+fn curl_sees_an_answer_that_comes_before_its_body_was_read() {
+    let Some(curl) = Curl::find() else { return };
+    let core = Core::start();
+    let body = vec![b' '; 3 << 20];
+    for protocol in [Protocol::H2c, Protocol::Http1] {
+        for (method, status) in [("PUT", 405), ("POST", 413)] {
+            let answer = curl.request(protocol, method, &core.sm_contexts(), "application/json", &body);
+            assert_eq!(answer.status, status, "{answer:?}");
+        }
+    }
+}
+
 /// curl's `--http2` begins with HTTP/1.1 and offers an upgrade, which nobody has to take.
 #[test]
 fn curl_that_offers_an_upgrade_is_served() {

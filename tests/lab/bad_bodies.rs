@@ -30,7 +30,7 @@ fn operations(lab: &Lab) -> Vec<Call> {
         put("udr", REGISTRATION_AT_UDR).with_json(&registration_of(SMF_A)),
         post("udr", SUBSCRIPTIONS_AT_UDR).with_json(&subscription()),
         put("udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")).with_json(&subscription()),
-        post("amf", &format!("/namf-callback/v1/sm-context-status/{SUPI}/5"))
+        post("amf", &format!("/namf-callback/v1/sm-context-status/{SUPI}/5/1"))
             .with_json(&json!({"statusInfo": {"resourceStatus": "UPDATED"}})),
     ]
 }
@@ -213,7 +213,7 @@ async fn an_ie_of_a_subscription_that_is_mistyped_is_named() {
 async fn an_ie_of_a_status_notification_that_is_mistyped_is_named() {
     let lab = Lab::builder().start().await;
     lab.establish(PduSession::default()).await;
-    let path = format!("/namf-callback/v1/sm-context-status/{SUPI}/5");
+    let path = format!("/namf-callback/v1/sm-context-status/{SUPI}/5/1");
     let good = request(&lab, Method::POST, "amf", &path).with_json(&json!({}));
     let table = vec![
         ("statusInfo", json!("RELEASED"), INCORRECT, "/statusInfo"),

@@ -88,7 +88,7 @@ async fn a_wrong_method_is_405() {
         (Method::PATCH, "udr", REGISTRATION_AT_UDR),
         (Method::DELETE, "udr", SUBSCRIPTIONS_AT_UDR),
         (Method::POST, "udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")),
-        (Method::GET, "amf", &format!("/namf-callback/v1/sm-context-status/{SUPI}/5")),
+        (Method::GET, "amf", &format!("/namf-callback/v1/sm-context-status/{SUPI}/5/1")),
         (Method::from_bytes(b"BREW").unwrap(), "udm", REGISTRATION),
     ] {
         let problem = refused(&lab, method.clone(), nf, path).await;

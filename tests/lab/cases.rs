@@ -206,7 +206,7 @@ async fn case_08_the_same_with_every_fault_that_can_end_an_attempt() {
     let faults = [
         Rule::at("udm").on_response().matching("POST", SUBSCRIPTIONS).delay_ms(600),
         Rule::at("udm").on_response().matching("PUT", SLOT).effect(Effect::Reset(2)),
-        Rule::at("udm").matching("PUT", SLOT).effect(Effect::Status(500, None)),
+        Rule::at("udm").matching("PUT", SLOT).effect(Effect::status(500)),
         Rule::at("udr").on_response().matching("PUT", SLOT).delay_ms(600),
         Rule::at("udr").matching("GET", SLOT).delay_ms(600),
     ];
@@ -296,7 +296,7 @@ async fn case_12_a_strict_nf_refuses_what_is_outside_the_grammar() {
 async fn case_44_a_queued_release_is_cancelled_by_the_newer_attempt() {
     let lab = lab().policy("smf", |p| p.release.backoff = ms(20_000)).start().await;
     lab.fault(Rule::at("udm").on_response().matching("PUT", SLOT).delay_ms(600).once());
-    lab.fault(Rule::at("udm").matching("DELETE", SLOT).effect(Effect::Status(503, None)).once());
+    lab.fault(Rule::at("udm").matching("DELETE", SLOT).effect(Effect::status(503)).once());
     assert_504_t(&send(&lab, create_a(&lab).pair(0, "500")).await, true);
     let failed = |e: &sbi::event::Event| {
         is("smf", Kind::ReleaseFailed)(e) && e.uri.as_ref().is_some_and(|uri| uri.contains(SLOT))

@@ -2,8 +2,12 @@
 //! are tried in tests/cli.
 
 use crate::support::raw::{http1, tcp, to_the_end};
-use crate::support::{Headers, lab, reg_a, request};
+use crate::support::{
+    Headers, REGISTRATION, REGISTRATION_AT_UDR, SMF_A, SMF_B, held, lab, reg_a, register, registration_of,
+    request, send,
+};
 use http::Method;
+use serde_json::Value;
 
 #[actix::test]
 async fn http1_is_served_on_every_port_with_deadlines_and_all() {
@@ -18,4 +22,24 @@ async fn http1_is_served_on_every_port_with_deadlines_and_all() {
     }
     let registered = to_the_end(tcp(&lab.api_root("udm"), &http1(&reg_a(&lab))).await).await;
     assert!(registered.starts_with("HTTP/1.1 201"), "{registered}");
+}
+
+/// A 204 has no body that anyone would ask for, which is how an answer is otherwise known to have been handed over.
+#[actix::test]
+async fn what_a_204_over_http1_answers_stays() {
+    let lab = lab().start().await;
+    for (nf, path) in [("udm", REGISTRATION), ("udr", REGISTRATION_AT_UDR)] {
+        for smf in [SMF_A, SMF_B] {
+            let put = match nf {
+                "udm" => register(&lab, smf),
+                _ => request(&lab, Method::PUT, nf, path).with_json(&registration_of(smf)),
+            };
+            let answer = to_the_end(tcp(&lab.api_root(nf), &http1(&put)).await).await;
+            assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+            lab.settle().await;
+            let there: Value = send(&lab, request(&lab, Method::GET, nf, path)).await.json().unwrap();
+            assert_eq!(there["smfInstanceId"], smf, "{nf}");
+        }
+        assert_eq!(held(&lab, nf).await, [path]);
+    }
 }

@@ -1,13 +1,14 @@
 //! Our rule 2 to TS 29.500 §6.11.2.2 (Rel-17): a late request that only releases is carried out, since refusing it
 //! would create the very leak; its answer is 504 all the same. Except on a fixed URI that was rewritten since.
 
+use crate::support::stub::Stub;
 use crate::support::{
-    Headers, REGISTRATION, REGISTRATION_AT_UDR, SMF_A, SMF_B, SUBSCRIPTIONS_AT_UDR, SUPI, assert_504_t,
-    body_a, create, held, lab, reg_a, register, registration_of, request, send, subscribe, subscription,
-    with,
+    Headers, REGISTRATION, REGISTRATION_AT_UDR, SMF_A, SMF_B, SUBSCRIPTIONS_AT_UDR, assert_504_t, body_a,
+    create, established_at, held, lab, notification, reg_a, register, registration_of, request, send,
+    subscribe, subscription, with,
 };
 use http::Method;
-use mock5g::lab::{Lab, PduSession};
+use mock5g::lab::Lab;
 use sbi::client::Call;
 use sbi::event::Kind;
 use sbi::policy::LateRelease;
@@ -92,11 +93,8 @@ async fn a_release_in_time_may_be_older_than_what_it_ends() {
 
 #[actix::test]
 async fn a_late_released_notification_ends_the_session() {
-    let lab = lab().start().await;
-    lab.establish(PduSession::default()).await;
-    let status = json!({"statusInfo": {"resourceStatus": "RELEASED"}});
-    let path = format!("/namf-callback/v1/sm-context-status/{SUPI}/5");
-    let notification = request(&lab, Method::POST, "amf", &path).with_json(&status);
+    let (lab, uri) = established_at(&Stub::start().await).await;
+    let notification = notification(&uri, "RELEASED");
     assert_504_t(&send(&lab, notification.clone().pair(-3_000, "1000")).await, false);
     assert_eq!(lab.count("amf", Kind::StatusNotified), 1, "it was carried out");
     assert_eq!(send(&lab, notification).await.status, 404, "the session has ended");

@@ -7,13 +7,15 @@ use crate::support::{
     ms, send, subscribe, subscription,
 };
 use h2::Reason;
-use mock5g::lab::{Builder, PduSession};
+use mock5g::lab::{Builder, Lab, PduSession};
 use sbi::event::Kind;
 use sbi::fault::{Effect, Rule};
+use sbi::party::NfType;
 use serde_json::{Value, json};
 
+/// A peer that answers 504 at the deadline is heard before its answer counts as lost.
 fn settling_soon(lab: Builder) -> Builder {
-    lab.policies(|p| (p.release.settle, p.release.backoff) = (ms(300), ms(10)))
+    lab.policies(|p| (p.release.settle, p.release.backoff) = (ms(700), ms(10)))
 }
 
 #[actix::test]
@@ -137,5 +139,63 @@ async fn a_lost_udr_answer_to_a_put_is_released_at_its_known_uri() {
         lab.fault(Rule::at("udr").on_response().matching("PUT", "/smf-registrations/").effect(lost).once());
         assert_eq!(send(&lab, create_a(&lab).pair(0, "400")).await.status, 504);
         lab.expect_nothing_hanging().await;
+    }
+}
+
+/// An SMF that has an older SM context of the session, and loses the answer to the creation of the next.
+async fn smf_with_an_older_context(read: Reply) -> (Stub, Lab, String) {
+    let smf = Stub::start().await;
+    let lab = settled_at(&smf).await;
+    smf.on("POST", "/retrieve", read);
+    smf.once("POST", "/sm-contexts", Reply::reset(Reason::INTERNAL_ERROR));
+    assert_eq!(lab.establish(PduSession::default()).await.as_str(), "gave_up");
+    let verdict = lab.verdict().await.to_string();
+    (smf, lab, verdict)
+}
+
+async fn settled_at(smf: &Stub) -> Lab {
+    let lab = settling_soon(lab().peer(NfType::Smf, smf.root()));
+    let lab = lab.policy("amf", |p| p.release.tries = 2).start().await;
+    assert_eq!(lab.establish(PduSession::default()).await.as_str(), "established");
+    lab
+}
+
+fn creates(smf: &Stub) -> usize {
+    smf.journal().iter().filter(|r| r.path.ends_with("/sm-contexts")).count()
+}
+
+#[actix::test]
+async fn a_lost_create_is_not_repeated_while_the_older_context_is_there() {
+    let (smf, lab, _) = smf_with_an_older_context(Reply::json(200, &json!({}))).await;
+    assert_eq!(creates(&smf), 2);
+    assert_eq!(lab.release(&PduSession::default()).await, amf::Released::Asked, "the older one lives");
+}
+
+#[actix::test]
+async fn a_lost_create_is_not_repeated_if_it_is_not_known_whether_the_older_context_is_there() {
+    for unclear in [Reply::problem(500, "SYSTEM_FAILURE"), Reply::problem(504, "TIMED_OUT_REQUEST")] {
+        let (smf, lab, verdict) = smf_with_an_older_context(unclear).await;
+        assert_eq!(creates(&smf), 2, "repeating it would have ended the older one");
+        assert_eq!(verdict, "created 2, committed 1, released 0, hanging 1", "{}", lab.transcript());
+    }
+}
+
+#[actix::test]
+async fn a_lost_create_is_repeated_once_the_older_context_is_said_to_be_gone() {
+    let (smf, lab, verdict) = smf_with_an_older_context(Reply::problem(404, "CONTEXT_NOT_FOUND")).await;
+    assert_eq!(creates(&smf), 3);
+    assert_eq!(smf.count("POST", "/release"), 1);
+    assert_eq!(verdict, "created 1, committed 0, released 1, hanging 0", "{}", lab.transcript());
+}
+
+#[actix::test]
+async fn a_list_that_cannot_be_read_does_not_say_that_nothing_was_made() {
+    for list in [Reply::status(200), Reply::json(200, &json!({"no": "list"}))] {
+        let stub = Stub::start().await;
+        stub.once("POST", "/sdm-subscriptions", Reply::reset(Reason::INTERNAL_ERROR));
+        stub.on("GET", "/sdm-subscriptions", list);
+        let lab = settling_soon(lab_with_udr(&stub)).policy("udm", |p| p.release.tries = 2).start().await;
+        assert_eq!(send(&lab, subscribe(&lab, &subscription())).await.status, 504);
+        assert_eq!(lab.verdict().await.hanging, 1, "{}", lab.transcript());
     }
 }

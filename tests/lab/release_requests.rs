@@ -11,6 +11,7 @@ use http::Method;
 use mock5g::lab::Lab;
 use sbi::client::Call;
 use sbi::event::Kind;
+use sbi::release::State;
 
 const SLOT: &str = "/smf-registrations/";
 
@@ -78,7 +79,7 @@ async fn a_release_is_tried_a_bounded_number_of_times_and_then_reported_as_hangi
     lab.settle().await;
     assert_eq!((stub.count("DELETE", SUBSCRIPTIONS), lab.count("smf", Kind::ReleaseFailed)), (5, 5));
     let resources = lab.process().resources().await;
-    let listed = resources.iter().find(|r| r.state == "hanging").expect("it stays listed");
+    let listed = resources.iter().find(|r| r.state == State::Hanging).expect("it stays listed");
     assert_eq!(Some(&listed.uri), made.as_ref());
 }
 

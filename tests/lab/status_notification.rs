@@ -1,29 +1,37 @@
 //! TS 29.502 §5.2.2.6 (Rel-17): an SMF tells the AMF what became of an SM context.
 
-use crate::support::{SUPI, body_a, create, request, send};
-use http::Method;
+use crate::support::stub::Stub;
+use crate::support::{body_a, create, established_at, notification, send, status_uri};
 use mock5g::lab::{Lab, PduSession};
-use sbi::client::Call;
+use sbi::release::State;
 use serde_json::json;
-
-fn notification(lab: &Lab, status: &str) -> Call {
-    let path = format!("/namf-callback/v1/sm-context-status/{SUPI}/5");
-    request(lab, Method::POST, "amf", &path).with_json(&json!({"statusInfo": {"resourceStatus": status}}))
-}
 
 #[actix::test]
 async fn released_ends_the_session_and_nothing_is_released_twice() {
-    let lab = Lab::builder().start().await;
-    lab.establish(PduSession::default()).await;
+    let smf = Stub::start().await;
+    let (lab, uri) = established_at(&smf).await;
     for unchanged in ["UPDATED", "UNCHANGED", "SOMETHING_NEW"] {
-        assert_eq!(send(&lab, notification(&lab, unchanged)).await.status, 204, "{unchanged}");
+        assert_eq!(send(&lab, notification(&uri, unchanged)).await.status, 204, "{unchanged}");
     }
-    assert_eq!(send(&lab, notification(&lab, "RELEASED")).await.status, 204);
-    let again = send(&lab, notification(&lab, "RELEASED")).await;
+    assert_eq!(send(&lab, notification(&uri, "RELEASED")).await.status, 204);
+    let again = send(&lab, notification(&uri, "RELEASED")).await;
     assert_eq!((again.status.as_u16(), again.problem().cause.as_deref()), (404, Some("CONTEXT_NOT_FOUND")));
     lab.settle().await;
     let created = lab.process().resources().await.into_iter().filter(|r| r.by == "amf");
-    assert_eq!(created.map(|r| r.state).collect::<Vec<_>>(), ["released"]);
+    assert_eq!(created.map(|r| r.state).collect::<Vec<_>>(), [State::Released]);
+    assert_eq!(smf.methods(), ["POST"]);
+}
+
+#[actix::test]
+async fn what_is_told_late_of_an_older_context_does_not_end_the_newer_one() {
+    let smf = Stub::start().await;
+    let (lab, older) = established_at(&smf).await;
+    assert_eq!(lab.establish(PduSession::default()).await.as_str(), "established");
+    assert_eq!(send(&lab, notification(&older, "RELEASED")).await.status, 404);
+    let newer = status_uri(&smf.received("POST", "/sm-contexts")[1]);
+    assert_eq!(send(&lab, notification(&newer, "UPDATED")).await.status, 204, "the newer one lives");
+    assert_eq!(lab.release(&PduSession::default()).await, amf::Released::Asked);
+    assert_eq!(smf.count("POST", "/release"), 1);
 }
 
 #[actix::test]

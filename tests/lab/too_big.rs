@@ -4,8 +4,9 @@
 use crate::support::raw::{Connection, http1, tcp, to_the_end};
 use crate::support::{
     Headers, REGISTRATION_AT_UDR, SMF_A, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, body_a, create,
-    create_a, held, lab, problem, reg_a, registration_of, request, subscribe, subscription, with,
+    create_a, held, lab, problem, reg_a, registration_of, request, send, subscribe, subscription, with,
 };
+use api::decode::MAX_KEPT_BYTES;
 use http::Method;
 use mock5g::lab::Lab;
 use sbi::client::Call;
@@ -26,7 +27,7 @@ fn padded(body: Value, bytes: usize) -> Vec<u8> {
 /// The operations with a body: the request and its JSON.
 fn operations(lab: &Lab) -> Vec<(Call, Value)> {
     let status = json!({"statusInfo": {"resourceStatus": "RELEASED"}});
-    let status_path = format!("/namf-callback/v1/sm-context-status/{SUPI}/5");
+    let status_path = format!("/namf-callback/v1/sm-context-status/{SUPI}/5/1");
     let release = "/nsmf-pdusession/v1/sm-contexts/0-1/release";
     vec![
         (create_a(lab), body_a(lab)),
@@ -65,6 +66,20 @@ async fn a_body_of_1_mib_is_taken() {
     let mut connection = Connection::open(&lab.api_root("smf")).await;
     let call = create(&lab, &json!({})).with_body("application/json", padded(body_a(&lab), MIB));
     assert_eq!(connection.answer(&call).await.status, 201);
+}
+
+/// What is kept for others has a smaller bound: it stays. (A UDM adds an id to what it sends on to its UDR.)
+#[actix::test]
+async fn what_is_kept_is_taken_up_to_64_kib() {
+    let lab = lab().start().await;
+    for (operation, body) in operations(&lab).into_iter().filter(|(call, _)| call.path().contains("/nud")) {
+        for (bytes, taken) in [(MAX_KEPT_BYTES - 100, true), (MAX_KEPT_BYTES + 1, false)] {
+            let call = operation.clone().with_body("application/json", padded(body.clone(), bytes));
+            let answer = send(&lab, call).await;
+            let expected = if taken { answer.status.is_success() } else { answer.status == 413 };
+            assert!(expected, "{bytes} bytes: {} {}: {answer:?}", operation.method, operation.uri);
+        }
+    }
 }
 
 #[actix::test]
@@ -113,4 +128,19 @@ async fn a_body_that_does_not_end_before_the_deadline_is_a_504() {
     let endless = connection.begin(&reg_a(&lab).pair(0, "200")).await;
     crate::support::assert_504_t(&endless.answer().await.unwrap(), false);
     assert_eq!(connection.answer(&reg_a(&lab)).await.status, 201);
+}
+
+#[actix::test]
+async fn an_answer_that_comes_before_the_body_is_whole_reaches_its_client() {
+    let lab = lab().start().await;
+    let mut connection = Connection::open(&lab.api_root("smf")).await;
+    let unread = [
+        (request(&lab, Method::PUT, "smf", "/nsmf-pdusession/v1/sm-contexts"), 405),
+        (request(&lab, Method::POST, "smf", "/nothing/v1"), 400),
+        (create_a(&lab).pair(-3_000, "1000"), 504),
+    ];
+    for (call, status) in unread {
+        let answer = connection.answer(&call.with_body("application/json", vec![b' '; MIB / 2])).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
 }

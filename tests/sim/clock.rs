@@ -1,12 +1,17 @@
 //! TS 29.500 §6.11.2.2 (Rel-17) with clocks that are wrong: a deadline is converted once, on receipt, and is counted by
 //! the monotonic clock from then on. Case 42.
 
-use crate::world::{self, held, ms, one_session, play, transcript};
+use crate::world::{self, STRANGER, held, ms, one_session, play, transcript};
 use amf::Outcome;
+use http::Method;
 use mock5g::lab::{Builder, Lab, PduSession};
 use mock5g::simulation::Weather;
+use mock5g::subscribers::supi;
+use sbi::client::Call;
 use sbi::event::Kind;
 use sbi::fault::Rule;
+use sbi::header::{MaxRspTime, Pair, SenderTimestamp};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tokio::time::{Instant, sleep};
@@ -129,5 +134,42 @@ fn a_201_that_only_the_smf_takes_for_in_time_is_released() {
         lab.expect_nothing_hanging().await;
         assert_eq!(lab.count("amf", Kind::ResponseLate), 1, "{}", transcript(&lab));
         assert_eq!(held(&lab).await, BTreeMap::new(), "{}", transcript(&lab));
+    });
+}
+
+/// Registers session 5 of the first subscriber for an SMF, whose client waits so long.
+fn register(lab: &Lab, smf: &str, patience_ms: u64) -> Call {
+    let body = json!({
+        "smfInstanceId": smf, "pduSessionId": 5, "dnn": "internet",
+        "singleNssai": {"sst": 1}, "plmnId": {"mcc": "001", "mnc": "01"},
+    });
+    let path = api::nudm_uecm::smf_registration(&supi(0), api::common::PduSessionId(5));
+    let mut call = Call::new(Method::PUT, format!("{}{path}", lab.api_root("udm"))).with_json(&body);
+    let stamp = SenderTimestamp::from_unix_ms(lab.client().now_unix_ms());
+    Pair::new(stamp, MaxRspTime::from_ms(patience_ms).unwrap()).write(&mut call.headers);
+    call
+}
+
+/// A UDR carries out a DELETE for as long as its own clock says that the UDM waits for it. Until then, the UDM lets
+/// nothing else into the slot.
+#[test]
+fn a_release_that_only_the_udr_takes_for_in_time_does_not_hit_the_next_registration() {
+    const BEHIND_MS: i64 = 33;
+    let lab = patient_lab().policies(|p| p.deadline.skew_tolerance_ms = 40);
+    play(lab, Weather::calm(1), |lab| async move {
+        lab.step_clock("udr", -BEHIND_MS);
+        let timer = lab.process().nf("udm").unwrap().party.policy.release.timer.as_millis() as u64;
+        lab.fault(Rule::at("udr").on_response().matching("PUT", "").delay_ms(300).once());
+        lab.fault(Rule::at("udr").matching("DELETE", "").delay_ms(timer + 10).once());
+        let given_up = lab.client().send(register(&lab, STRANGER, 200)).await.unwrap();
+        assert_eq!(given_up.status, 504);
+        lab.wait_for("the release", |e| &*e.nf == "udm" && e.event == Kind::ReleaseSent).await;
+        let newer = "88888888-8888-4888-8888-888888888888";
+        let answer = lab.client().send(register(&lab, newer, 3_000)).await.unwrap();
+        assert!(answer.status.is_success(), "{answer:?} {}", transcript(&lab));
+        lab.settle().await;
+        let there = lab.client().send(Call { method: Method::GET, ..register(&lab, newer, 3_000) }).await;
+        let there: Value = there.unwrap().json().unwrap();
+        assert_eq!(there["smfInstanceId"], newer, "{}", transcript(&lab));
     });
 }

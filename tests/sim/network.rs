@@ -57,9 +57,7 @@ fn messages_that_are_held_back_for_a_while_do_no_harm() {
 fn what_cannot_be_released_is_told() {
     play(|lab| async move {
         lab.establish(PduSession::default()).await;
-        lab.fault(
-            Rule::at("udm").matching("DELETE", "/smf-registrations/").effect(Effect::Status(503, None)),
-        );
+        lab.fault(Rule::at("udm").matching("DELETE", "/smf-registrations/").effect(Effect::status(503)));
         lab.release(&PduSession::default()).await;
         let verdict = lab.verdict().await;
         assert_eq!(lab.count("smf", Kind::ResourceHanging), 1, "{}", transcript(&lab));
@@ -84,7 +82,7 @@ fn a_put_of_which_nothing_is_ever_heard_is_looked_for_and_told() {
 #[test]
 fn behind_a_gateways_504_the_registration_is_looked_for() {
     play(|lab| async move {
-        let html = Effect::Status(504, Some("\"upstream timed out\"".into()));
+        let html = Effect::Status(http::StatusCode::GATEWAY_TIMEOUT, Some("\"upstream timed out\"".into()));
         lab.fault(Rule::at("udm").on_response().matching("PUT", "/smf-registrations/").effect(html).once());
         let outcome = lab.establish(PduSession::default()).await;
         assert_eq!(outcome.as_str(), "refused", "{}", transcript(&lab));

@@ -10,6 +10,7 @@ use mock5g::simulation::Weather;
 use sbi::env::Entropy;
 use sbi::fault::{Effect, Rule};
 use sbi::policy::Mode;
+use sbi::release::State;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -199,7 +200,7 @@ impl Plan {
         let rule = match dice.between(0, 7) {
             0 => at.delay_ms(delay),
             1 => at.on_response().delay_ms(dice.between(1, MAX_DELAY_MS)),
-            2 => at.effect(Effect::Status(error, None)),
+            2 => at.effect(Effect::status(error)),
             3 => at.effect(reset),
             4 => at.on_response().effect(reset),
             5 => Rule::at(consumer).on_send().effect(Effect::RefuseConnection),
@@ -220,8 +221,9 @@ impl Plan {
         assert!(verdict.missing.iter().all(by_other_smf), "{what}");
         let resources = lab.process().resources().await;
         for session in known {
-            let owned =
-                |uri: &str| resources.iter().any(|r| r.by == "amf" && r.uri == uri && r.state == "committed");
+            let owned = |uri: &str| {
+                resources.iter().any(|r| r.by == "amf" && r.uri == uri && r.state == State::Owned)
+            };
             assert!(owned(&session.location), "{session:?} has no owner: {what}");
             let dnn = world::context_dnn(lab, &session.location).await;
             assert_eq!(dnn.as_deref(), Some(session.dnn), "{session:?}: {what}");

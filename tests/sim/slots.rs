@@ -10,7 +10,7 @@ use sbi::env::{Entropy, Env};
 use sbi::fault::{Effect, Rule};
 use sbi::party::{NfType, Party, Served};
 use sbi::policy::Policy;
-use sbi::release::{Attempt, Creation, Ledger, Settle, SlotKey, Undo};
+use sbi::release::{Attempt, Creation, Ledger, Settle, SlotKey, State, Undo};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -199,8 +199,8 @@ impl Stage {
         }
         sleep(ms(300_000)).await;
         assert_eq!(self.producer.borrow().slot, self.model.value(), "what the slot holds");
-        assert_eq!(ledger.open(), 0, "what is owed");
-        let hanging = ledger.resources().into_iter().filter(|r| r.state == "hanging").count();
+        assert_eq!(ledger.unsettled(), 0, "what is owed");
+        let hanging = ledger.resources().into_iter().filter(|r| r.state == State::Hanging).count();
         assert_eq!(hanging, 0, "hanging");
         assert!(self.model.live.iter().all(|(n, _)| ledger.owns(&n.to_string())), "live contexts own");
     }

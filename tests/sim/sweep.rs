@@ -137,8 +137,8 @@ impl Fault {
         let rule = match self {
             Fault::Late => producer.on_response().delay_ms(LATE_MS),
             Fault::LateRequest | Fault::LateRequestUnheeded => producer.delay_ms(LATE_MS),
-            Fault::Forbidden => producer.effect(Effect::Status(403, None)),
-            Fault::Unavailable => producer.effect(Effect::Status(503, None)),
+            Fault::Forbidden => producer.effect(Effect::status(403)),
+            Fault::Unavailable => producer.effect(Effect::status(503)),
             Fault::ResetBefore => producer.effect(Effect::Reset(h2::Reason::INTERNAL_ERROR.into())),
             Fault::ResetAfter => producer.on_response().effect(Effect::Reset(h2::Reason::CANCEL.into())),
             Fault::ConnectionRefused => Rule::at(call.consumer).on_send().effect(Effect::RefuseConnection),
@@ -276,7 +276,7 @@ impl Combination {
         lab.fault(self.fault.rule(self.call));
         for nf in ["udm", "udr"] {
             let answer =
-                Rule::at(nf).on_response().matching("PUT", "").effect(Effect::Status(self.put_answer, None));
+                Rule::at(nf).on_response().matching("PUT", "").effect(Effect::status(self.put_answer));
             lab.fault(answer);
         }
         let attempt = PduSession::default().dnn("ims").max_rsp_time_ms(PATIENCE_MS);

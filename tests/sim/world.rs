@@ -78,8 +78,11 @@ fn panics() -> usize {
 
 /// What holds in every run, whatever goes wrong in it. TS 29.500 §6.11.2.2 (Rel-17).
 fn obey(events: &[Event]) {
-    let faulty: BTreeSet<RequestId> =
-        events.iter().filter(|e| e.event == Kind::FaultApplied).filter_map(|e| e.request).collect();
+    // What was served faultily: a fault on sending does not excuse the answer to the request behind it.
+    let faulty = |e: &&Event| {
+        e.event == Kind::FaultApplied && !e.detail.as_deref().unwrap_or_default().contains("on send")
+    };
+    let faulty: BTreeSet<RequestId> = events.iter().filter(faulty).filter_map(|e| e.request).collect();
     for event in events {
         let left = event.budget_left_ms;
         match event.event {

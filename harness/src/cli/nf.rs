@@ -11,6 +11,7 @@ use sbi::env::Env;
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::policy::Policy;
+use sbi::release::State;
 use sbi::server::Workers;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,8 +282,8 @@ async fn drain(mut started: Started) -> usize {
     let grace = started.handle.party.policy.drain;
     started.port.stop().await;
     let released = async {
-        started.handle.release_all().await;
-        while started.handle.open().await > 0 {
+        started.handle.close().await;
+        while started.handle.unsettled().await > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
@@ -291,11 +292,12 @@ async fn drain(mut started: Started) -> usize {
 }
 
 async fn tell_left(handle: &NfHandle) -> usize {
-    let settled = ["released", "void"];
     let resources = handle.resources().await;
-    let left: Vec<_> = resources.iter().filter(|r| !settled.contains(&r.state)).collect();
+    let left: Vec<_> =
+        resources.iter().filter(|r| !matches!(r.state, State::Released | State::Void)).collect();
     for resource in &left {
-        eprintln!("left at {}: {} {} ({})", resource.at, resource.kind, resource.uri, resource.state);
+        let state = resource.state.as_str();
+        eprintln!("left at {}: {} {} ({state})", resource.at, resource.kind, resource.uri);
     }
     left.len()
 }

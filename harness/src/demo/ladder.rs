@@ -100,12 +100,13 @@ fn failure(event: &Event) -> String {
 /// The last two segments of a URI's path, long ones cut: enough to tell what it is.
 pub(super) fn short(uri: &str) -> String {
     const SHOWN: usize = 22;
+    const LEFT: usize = 10;
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<_> = path.split('/').filter(|s| !s.is_empty()).collect();
-    let cut = |segment: &&str| match segment.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &segment[..at.min(10)]),
-        None => (*segment).to_owned(),
+    let cut = |segment: &&str| match segment.chars().count() > SHOWN {
+        true => segment.chars().take(LEFT).collect::<String>() + "…",
+        false => (*segment).to_owned(),
     };
     let tail: Vec<_> = segments.iter().rev().take(2).rev().map(cut).collect();
     let more = if segments.len() > 2 { "…/" } else { "/" };
@@ -126,5 +127,6 @@ mod tests {
             "…/sm-contexts/0-11111111…"
         );
         assert_eq!(short("/x"), "/x");
+        assert_eq!(short(&"ü".repeat(30)), format!("/{}…", "ü".repeat(10)));
     }
 }

@@ -4,7 +4,7 @@ use super::ladder::{self, Tone, short};
 use super::scenario::Scenario;
 use crate::lab::Lab;
 use crate::verdict::Verdict;
-use sbi::release::Resource;
+use sbi::release::{Resource, State};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
@@ -102,7 +102,7 @@ fn painted(text: &str, tone: Tone, colour: bool) -> String {
 }
 
 fn write_ledger(out: &mut impl Write, resources: &[Resource], begin_ms: f64) -> io::Result<()> {
-    let at = |resource: &Resource, states: &[&str]| {
+    let at = |resource: &Resource, states: &[State]| {
         let entered = resource.history.iter().find(|(_, state)| states.contains(state));
         entered.map_or(String::new(), |(ms, _)| format!("{:.1}", ms - begin_ms))
     };
@@ -111,10 +111,12 @@ fn write_ledger(out: &mut impl Write, resources: &[Resource], begin_ms: f64) -> 
         "  {:<17} {:<4} at {:<4} {:>9} {:>9}  {:<10} uri",
         "resource", "by", "", "created", "released", "state"
     )?;
-    let never_made = |r: &&Resource| r.state != "void";
+    let never_made = |r: &&Resource| r.state != State::Void;
     for resource in resources.iter().filter(never_made) {
-        let (created, released) = (at(resource, &["held", "releasing"]), at(resource, &["released"]));
-        let Resource { kind, by, at, state, uri, .. } = resource;
+        let (created, released) =
+            (at(resource, &[State::Held, State::Releasing]), at(resource, &[State::Released]));
+        let Resource { kind, by, at, uri, .. } = resource;
+        let state = resource.state.as_str();
         writeln!(
             out,
             "  {kind:<17} {by:<4} at {at:<4} {created:>9} {released:>9}  {state:<10} {}",

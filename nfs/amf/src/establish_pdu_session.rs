@@ -13,6 +13,7 @@ use bytes::Bytes;
 use http::Method;
 use sbi::client::{Answer, Call, TimingMode, Upstream};
 use sbi::event::{Kind, TraceId};
+use sbi::json;
 use sbi::multipart::{self, Part};
 use sbi::party::Served;
 use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
@@ -106,20 +107,21 @@ impl Core {
             return Outcome::GaveUp { answer: None, trace };
         };
         let mut attempt = Attempt::begin(&self.shard.ledger, served);
-        let answer = match attempt.create(self.sm_context(&key, message)).await {
+        let notified_as = self.shard.party.env.entropy.uuid().to_string();
+        let answer = match attempt.create(self.sm_context(&key, &notified_as, message)).await {
             Ok(answer) => answer,
             Err(upstream) => return ended(upstream, trace),
         };
         let owner = format!("pdu-session {} {} {}", served.request, key.pdu_session_id, key.supi);
         match attempt.commit(owner.clone()).await {
-            Ok(_committed) => self.established(key, owner, &answer, trace),
+            Ok(_committed) => self.established(key, PduSession { owner, notified_as }, &answer, trace),
             Err(_) => Outcome::GaveUp { answer: Some(answer.status.as_u16()), trace },
         }
     }
 
     /// The session's older SM context is released, if it is of another SMF: at the same one it has been replaced.
-    fn established(&self, key: SessionKey, owner: String, answer: &Answer, trace: TraceId) -> Outcome {
-        let replaced = self.sessions.borrow_mut().insert(key, PduSession { owner });
+    fn established(&self, key: SessionKey, session: PduSession, answer: &Answer, trace: TraceId) -> Outcome {
+        let replaced = self.sessions.borrow_mut().insert(key, session);
         if let Some(replaced) = replaced {
             let ledger = self.shard.ledger.clone();
             actix::spawn(async move { ledger.disown(&replaced.owner).await });
@@ -135,18 +137,18 @@ impl Core {
     }
 
     /// The creation of an SM context, with a PDU session establishment request inside.
-    fn sm_context(&self, key: &SessionKey, message: EstablishPduSession) -> Creation {
+    fn sm_context(&self, key: &SessionKey, notified_as: &str, message: EstablishPduSession) -> Creation {
         let party = &self.shard.party;
         let smf = message.smf.as_ref().unwrap_or(&self.config.smf).clone();
-        let status_uri = format!("{}{}", party.api_root, status_path(key));
+        let status_uri = format!("{}{}", party.api_root, status_path(key, notified_as));
         let instance_id = NfInstanceId(party.instance_id);
         let data = SmContextCreateData {
             n1_sm_msg: Some(RefToBinaryData { content_id: N1_CONTENT_ID.into() }),
             ..SmContextCreateData::new(message.session, instance_id, self.config.plmn.clone(), status_uri)
         };
-        let json = serde_json::to_vec(&data).unwrap_or_default();
+        let json = json::to_bytes(&data);
         let parts = [
-            Part { content_type: "application/json".into(), content_id: None, body: json.into() },
+            Part { content_type: "application/json".into(), content_id: None, body: json },
             establishment_request(key),
         ];
         let (content_type, body) = multipart::write_fresh(&parts, party.env.entropy.u64());
@@ -157,7 +159,7 @@ impl Core {
         let released = SmContextReleaseData::from(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
         Creation {
             kind: "sm-context",
-            undo: Undo::post_location("/release", serde_json::to_value(released).unwrap_or_default()),
+            undo: Undo::post_location("/release", json::to_value(&released)),
             before: None,
             settle: Settle::Repeat {
                 older: self.read_older(key, &call.uri).map(Box::new),

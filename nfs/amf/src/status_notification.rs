@@ -2,7 +2,7 @@
 //! TS 29.502 §5.2.2.6 (Rel-17).
 
 use crate::amf::{Amf, Core};
-use crate::session::SessionKey;
+use crate::session::{PduSession, SessionKey};
 use actix::{Context, Handler, Message};
 use actix_web::web;
 use api::decode::decode;
@@ -17,14 +17,15 @@ use sbi::server::{Failure, Reply, Shards};
 
 const SM_CONTEXT_STATUS: &str = "/namf-callback/v1/sm-context-status";
 
-/// Where an SMF shall tell of the SM context of a session.
-pub(crate) fn status_path(key: &SessionKey) -> String {
-    format!("{SM_CONTEXT_STATUS}/{}/{}", encoded(key.supi.as_str()), key.pdu_session_id)
+/// Where an SMF shall tell of an SM context of a session. Each attempt has a name of its own: what is told late of an
+/// older SM context does not end a newer one.
+pub(crate) fn status_path(key: &SessionKey, notified_as: &str) -> String {
+    format!("{SM_CONTEXT_STATUS}/{}/{}/{notified_as}", encoded(key.supi.as_str()), key.pdu_session_id)
 }
 
 /// The routes.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    let status = format!("{SM_CONTEXT_STATUS}/{{supi}}/{{pduSessionId}}");
+    let status = format!("{SM_CONTEXT_STATUS}/{{supi}}/{{pduSessionId}}/{{name}}");
     app.service(web::resource(status).route(web::post().to(notify)));
 }
 
@@ -33,20 +34,21 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 struct StatusNotification {
     served: Served,
     key: SessionKey,
+    notified_as: String,
     status: ResourceStatus,
 }
 
 async fn notify(
-    path: web::Path<(String, String)>,
+    path: web::Path<(String, String, String)>,
     body: Bytes,
     served: Served,
     shards: web::Data<Shards<Amf>>,
 ) -> Result<Reply, Failure> {
-    let (supi, id) = path.into_inner();
+    let (supi, id, notified_as) = path.into_inner();
     let key = SessionKey { supi: variable("supi", &supi)?, pdu_session_id: variable("pduSessionId", &id)? };
     let notification: SmContextStatusNotification = decode(&body)?;
     let status = notification.status_info.resource_status;
-    shards.ask(shards.of(key.supi.as_str()), StatusNotification { served, key, status }).await
+    shards.ask(shards.of(key.supi.as_str()), StatusNotification { served, key, notified_as, status }).await
 }
 
 impl Handler<StatusNotification> for Amf {
@@ -67,9 +69,10 @@ impl Core {
             message.status.as_str()
         );
         party.emit(Kind::StatusNotified, message.served.facts(party).detail(what));
-        let unknown = || Failure::new(Cause::ContextNotFound, "no such PDU session is established");
+        let unknown = || Failure::new(Cause::ContextNotFound, "no such SM context is in use");
         let mut sessions = self.sessions.borrow_mut();
-        let session = sessions.get(&message.key).ok_or_else(unknown)?;
+        let about = |session: &&PduSession| session.notified_as == message.notified_as;
+        let session = sessions.get(&message.key).filter(about).ok_or_else(unknown)?;
         if message.status == ResourceStatus::RELEASED {
             self.shard.ledger.ended(&session.owner);
             sessions.remove(&message.key);

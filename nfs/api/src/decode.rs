@@ -33,6 +33,19 @@ pub fn decode<T: Ie>(body: &[u8]) -> Result<T, ProblemDetails> {
     element(value(body)?, "")
 }
 
+/// How large a body may be that is kept, in bytes: what a consumer registers or subscribes to takes some hundred.
+pub const MAX_KEPT_BYTES: usize = 1 << 16;
+
+/// The `T` in `body`, as [`decode`] judges it, for an NF that will keep it; one over [`MAX_KEPT_BYTES`] is 413.
+pub fn decode_kept<T: Ie>(body: &[u8]) -> Result<T, ProblemDetails> {
+    let kept = decode(body)?;
+    if body.len() > MAX_KEPT_BYTES {
+        let detail = format!("expected at most {MAX_KEPT_BYTES} bytes to keep, but found {}", body.len());
+        return Err(ProblemDetails::plain(413, detail));
+    }
+    Ok(kept)
+}
+
 /// The `T`s in `body`, which holds one JSON array of objects; each is judged as [`decode`] judges one.
 pub fn decode_list<T: Ie>(body: &[u8]) -> Result<Vec<T>, ProblemDetails> {
     match value(body)? {

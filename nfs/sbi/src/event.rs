@@ -12,6 +12,9 @@ use tokio::sync::Notify;
 /// How many events a process keeps; older ones are forgotten.
 pub const MAX_EVENTS: usize = 65_536;
 
+/// How long a URI or a detail may be in an event, in bytes; what is longer is cut. Others choose what they hold.
+pub const MAX_EVENT_TEXT: usize = 512;
+
 /// Declares [`Kind`]: its name in the stream, and what it means.
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $name:ident = $wire:literal;)+) => {
@@ -214,12 +217,24 @@ impl Facts {
         self
     }
 
+    fn cut(self) -> Self {
+        Facts { uri: self.uri.map(cut), detail: self.detail.map(cut), ..self }
+    }
+
     /// The same, with a status.
     #[must_use]
     pub fn status(mut self, status: u16) -> Self {
         self.status = Some(status);
         self
     }
+}
+
+fn cut<T: AsRef<str> + for<'a> From<&'a str>>(text: T) -> T {
+    let whole = text.as_ref();
+    if whole.len() <= MAX_EVENT_TEXT {
+        return text;
+    }
+    T::from(&format!("{}…", &whole[..whole.floor_char_boundary(MAX_EVENT_TEXT)]))
 }
 
 /// An event as it is kept. Most are never read, so what a reader wants written out is written out for the reader.
@@ -241,7 +256,7 @@ impl From<Kept> for Event {
             seq,
             time: utc(unix_us),
             trace,
-            at_ms: round_ms(elapsed),
+            at_ms: rounded_ms(elapsed),
             nf,
             event,
             request,
@@ -275,7 +290,7 @@ struct Ring {
 impl Events {
     /// Adds an event of the NF `nf`.
     pub fn emit(&self, nf: &Arc<str>, clock: &Clock, event: Kind, facts: Facts) {
-        let (unix_us, elapsed, nf) = (clock.unix_us(), clock.elapsed(), nf.clone());
+        let (unix_us, elapsed, nf, facts) = (clock.unix_us(), clock.elapsed(), nf.clone(), facts.cut());
         let mut ring = self.ring();
         ring.emitted += 1;
         let seq = ring.emitted;
@@ -295,14 +310,20 @@ impl Events {
 
     /// The events after number `seq` that are still kept, at most `most`.
     pub fn after(&self, seq: u64, most: usize) -> Vec<Event> {
-        self.kept_after(seq, most).into_iter().map(Event::from).collect()
+        self.of_nf(None, seq, most)
     }
 
-    fn kept_after(&self, seq: u64, most: usize) -> Vec<Kept> {
+    /// The same, only those of the NF `nf` if one is named.
+    pub fn of_nf(&self, nf: Option<&str>, seq: u64, most: usize) -> Vec<Event> {
+        let wanted = |kept: &Kept| nf.is_none_or(|nf| &*kept.nf == nf);
+        self.kept_after(seq, most, wanted).into_iter().map(Event::from).collect()
+    }
+
+    fn kept_after(&self, seq: u64, most: usize, wanted: impl Fn(&Kept) -> bool) -> Vec<Kept> {
         let ring = self.ring();
         let first = ring.emitted - ring.kept.len() as u64;
         let skip = usize::try_from(seq.saturating_sub(first)).unwrap_or(usize::MAX);
-        ring.kept.iter().skip(skip).take(most).cloned().collect()
+        ring.kept.iter().skip(skip).filter(|kept| wanted(kept)).take(most).cloned().collect()
     }
 
     /// The number of the newest event.
@@ -316,7 +337,7 @@ impl Events {
             let grown = self.0.grown.notified();
             tokio::pin!(grown);
             grown.as_mut().enable();
-            for event in self.kept_after(seq, MAX_EVENTS).into_iter().map(Event::from) {
+            for event in self.after(seq, MAX_EVENTS) {
                 seq = event.seq;
                 if wanted(&event) {
                     return event;
@@ -331,7 +352,8 @@ impl Events {
     }
 }
 
-fn round_ms(elapsed: Duration) -> f64 {
+/// Milliseconds to one decimal, as they are told.
+pub(crate) fn rounded_ms(elapsed: Duration) -> f64 {
     (elapsed.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
@@ -367,6 +389,17 @@ mod tests {
         let kept = events.after(0, usize::MAX);
         assert_eq!((kept.len(), kept[0].seq), (MAX_EVENTS, 11));
         assert_eq!(events.after(events.last_seq() - 1, 5).len(), 1);
+    }
+
+    #[test]
+    fn what_others_send_is_cut() {
+        let events = Events::default();
+        let facts = Facts { uri: Some("é".repeat(MAX_EVENT_TEXT).into()), ..Facts::default() };
+        events.emit(&Arc::from("smf"), &Clock::system(), Kind::ClientGone, facts.detail("short"));
+        let [event] = events.of_nf(Some("smf"), 0, 9).try_into().expect("one event");
+        assert_eq!(event.uri.map(|uri| uri.len()), Some(MAX_EVENT_TEXT + "…".len()));
+        assert_eq!(event.detail.as_deref(), Some("short"));
+        assert!(events.of_nf(Some("udm"), 0, 9).is_empty());
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! Faults on purpose: what a test or a person makes go wrong, where, and how often.
 
+use http::StatusCode;
 use regex_lite::Regex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,15 +31,39 @@ pub enum Effect {
     Proceed,
     /// This status with this body: instead of doing anything on `Request`, instead of the real answer on `Response`.
     /// Without a body, an answer keeps its own, and a failure does not become a success.
-    Status(u16, Option<String>),
+    Status(StatusCode, Option<String>),
     /// Nothing is done, nothing is said: the stream stays open until the client resets it, at most the hold time.
     Drop,
     /// The stream is reset with this HTTP/2 error code.
     Reset(u32),
     /// Everything is done, but the answer never leaves; otherwise like `Drop`.
     LoseResponse,
-    /// On `Send`: the connection is refused.
+    /// On `Send`, where nothing else but a delay can be: the connection is refused.
     RefuseConnection,
+}
+
+impl Effect {
+    /// This status, without a body of its own.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such status.
+    pub fn status(code: u16) -> Self {
+        Effect::Status(StatusCode::from_u16(code).expect("an HTTP status"), None)
+    }
+}
+
+impl std::fmt::Display for Effect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Effect::Proceed => f.write_str("goes on"),
+            Effect::Status(status, _) => write!(f, "answers {}", status.as_u16()),
+            Effect::Drop => f.write_str("says nothing"),
+            Effect::Reset(code) => write!(f, "resets the stream with {:?}", h2::Reason::from(*code)),
+            Effect::LoseResponse => f.write_str("loses the answer"),
+            Effect::RefuseConnection => f.write_str("refuses the connection"),
+        }
+    }
 }
 
 /// A rule.
@@ -169,6 +194,16 @@ pub struct Fault {
     pub effect: Effect,
     /// And hold the stream at most so long.
     pub hold: Duration,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:", self.rule)?;
+        if !self.delay.is_zero() {
+            write!(f, " waits {} ms,", self.delay.as_millis())?;
+        }
+        write!(f, " {}", self.effect)
+    }
 }
 
 /// Too many rules.

@@ -204,7 +204,7 @@ impl ProblemDetails {
 
     /// As JSON.
     pub fn to_bytes(&self) -> bytes::Bytes {
-        serde_json::to_vec(self).expect("a problem always serialises").into()
+        crate::json::to_bytes(self)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::message::CreateSmContext;
 use crate::smf::Core;
 use api::nsmf_pdusession::{SmContext, SmContextCreatedData};
 use sbi::release::Attempt;
-use sbi::server::{Delivery, Failure, Reply};
+use sbi::server::{Failure, Reply};
 use std::rc::Rc;
 
 /// Carries out the procedure.
@@ -38,5 +38,5 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
         s_nssai: Some(session.s_nssai),
         ..SmContextCreatedData::default()
     };
-    Ok(Reply::created(core.uri_of(&reference), &created, Delivery::of(&committed, core.actor.clone())))
+    Ok(Reply::created(core.uri_of(&reference), &created, &committed, core.actor.clone()))
 }

@@ -58,7 +58,9 @@ impl Core {
     /// Tells another AMF that its context has ended, TS 29.502 §5.2.2.6 (Rel-17). Nothing depends on the answer.
     async fn notify_released(&self, status_uri: &str) {
         let body = SmContextStatusNotification::released(Some(Cause::REL_DUE_TO_DUPLICATE_SESSION_ID));
-        let call = Call::new(Method::POST, status_uri).with_json(&body);
-        let _ = self.shard.client().read(&Served::own(&self.shard.party), call).await;
+        let call = Call::new(Method::POST, status_uri)
+            .callback("Nsmf_PDUSession_smContextStatusNotification")
+            .with_json(&body);
+        let _ = self.shard.client().ask(&Served::own(&self.shard.party), call).await;
     }
 }

@@ -9,6 +9,7 @@ use api::nudm_sdm::{self, SdmSubscription, SmData};
 use api::nudm_uecm::{self, SmfRegistration};
 use http::Method;
 use sbi::client::Call;
+use sbi::json;
 use sbi::problem::Cause;
 use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
 use sbi::server::Failure;
@@ -103,13 +104,13 @@ impl Core {
         let creation = Creation {
             kind: "smf-registration",
             call: Call::new(Method::PUT, &uri).with_json(&registration),
-            // Naming itself, the SMF cannot hit another's registration.
-            undo: Undo::delete(format!("{uri}?smf-instance-id={}", self.instance_id())),
+            // Naming itself, the SMF cannot hit another's registration: 422 says that it is one.
+            undo: Undo::delete(format!("{uri}?smf-instance-id={}", self.instance_id())).done_if(422, None),
             before: older,
             settle: Settle::KnownUri,
             slot: Some(slot),
         };
         attempt.create_in(taken, creation).await?;
-        Ok(serde_json::to_value(&registration).unwrap_or_default())
+        Ok(json::to_value(&registration))
     }
 }

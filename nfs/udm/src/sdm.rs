@@ -4,7 +4,7 @@ use crate::udm::Udm;
 use actix::Message;
 use actix_web::{HttpRequest, web};
 use api::common::Supi;
-use api::decode::decode;
+use api::decode::decode_kept;
 use api::nudm_sdm::SdmSubscription;
 use api::path::variable;
 use bytes::Bytes;
@@ -54,7 +54,7 @@ async fn subscribe(
     served: Served,
     shards: web::Data<Shards<Udm>>,
 ) -> Result<Reply, Failure> {
-    let (supi, value): (Supi, _) = (variable("ueId", &supi)?, decode(&body)?);
+    let (supi, value): (Supi, _) = (variable("ueId", &supi)?, decode_kept(&body)?);
     shards.ask(shards.of(supi.as_str()), Subscribe { served, supi, value }).await
 }
 

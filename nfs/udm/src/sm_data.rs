@@ -23,6 +23,6 @@ pub(crate) async fn get(core: Rc<Core>, message: GetSmData) -> Result<Reply, Fai
     let filters = if filters.is_empty() { String::new() } else { format!("?{}", filters.join("&")) };
     let plmn = plmn.as_ref().unwrap_or(&core.config.home_plmn);
     let call = core.sm_data_call(&message.supi, plmn, &filters);
-    let answer = core.shard.client().read(&message.served, call).await?;
+    let answer = core.shard.client().ask(&message.served, call).await?;
     Ok(Reply::json(answer.body))
 }

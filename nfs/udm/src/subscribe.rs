@@ -10,7 +10,7 @@ use api::common::{NfInstanceId, Supi};
 use api::nudm_sdm::{self, SdmSubscription};
 use sbi::problem::Cause;
 use sbi::release::Attempt;
-use sbi::server::{Delivery, Failure, Reply};
+use sbi::server::{Failure, Reply};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) async fn create(core: Rc<Core>, message: Subscribe) -> Result<Reply, 
     let committed = attempt.commit(owner("subscription", &key.supi, &key.id, served.request)).await?;
     let value = SdmSubscription { subscription_id: Some(key.id.clone()), ..value };
     let location = core.location(&key);
-    let reply = Reply::created(location, &value, Delivery::of(&committed, core.actor.clone()));
+    let reply = Reply::created(location, &value, &committed, core.actor.clone());
     let subscription = Subscription { value, request: served.request, expires_unix_ms };
     core.subscriptions.borrow_mut().push(key, committed.owner().clone(), subscription);
     Ok(reply)

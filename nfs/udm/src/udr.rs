@@ -8,6 +8,7 @@ use api::nudm_uecm::SmfRegistration;
 use api::nudr_dr;
 use http::{Method, StatusCode};
 use sbi::client::{Answer, Call, Upstream};
+use sbi::json;
 use sbi::problem::Cause;
 use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
 use sbi::server::Failure;
@@ -88,7 +89,7 @@ impl Core {
                 collection,
                 id_attribute: "subscriptionId",
                 proposed_id: key.id.clone(),
-                like: serde_json::to_value(&stored).unwrap_or_default(),
+                like: json::to_value(&stored),
             },
             slot: None,
         };
@@ -102,7 +103,7 @@ impl Core {
 /// What a slot holds, from the answer to reading it: 404, or a body that is no registration, means nothing.
 fn before(read: Result<Answer, Upstream>) -> Result<Option<Value>, Failure> {
     match read {
-        Ok(answer) => Ok(answer.json::<SmfRegistration>().and_then(|r| serde_json::to_value(r).ok())),
+        Ok(answer) => Ok(answer.json::<SmfRegistration>().map(|r| json::to_value(&r))),
         Err(Upstream::Refused(answer)) if is_empty(&answer) => Ok(None),
         Err(other) => Err(other.into()),
     }

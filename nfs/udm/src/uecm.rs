@@ -9,7 +9,7 @@ use crate::udr::is_empty;
 use actix::Message;
 use actix_web::{HttpRequest, web};
 use api::common::{NfInstanceId, PduSessionId, Supi};
-use api::decode::decode;
+use api::decode::decode_kept;
 use api::nudm_uecm::{self, SmfRegistration};
 use api::path::variable;
 use api::query::Query;
@@ -18,7 +18,7 @@ use sbi::client::Upstream;
 use sbi::party::Served;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use sbi::release::Attempt;
-use sbi::server::{Delivery, Failure, Reply, Shards};
+use sbi::server::{Failure, Reply, Shards};
 use std::rc::Rc;
 
 /// The routes.
@@ -55,7 +55,7 @@ async fn put_registration(
     served: Served,
     shards: web::Data<Shards<Udm>>,
 ) -> Result<Reply, Failure> {
-    let (key, value): (_, SmfRegistration) = (key(path)?, decode(&body)?);
+    let (key, value): (_, SmfRegistration) = (key(path)?, decode_kept(&body)?);
     if value.pdu_session_id != key.pdu_session_id {
         let detail = format!("the path says session {}", key.pdu_session_id);
         let param = InvalidParam::body("/pduSessionId", "expected the same as in the path");
@@ -72,11 +72,11 @@ pub(crate) async fn register(core: Rc<Core>, message: Register) -> Result<Reply,
     let is_new = core.put_registration(&mut attempt, &key, &value).await?;
     let session = key.pdu_session_id.to_string();
     let committed = attempt.commit(owner("registration", &key.supi, &session, served.request)).await?;
-    let delivery = Delivery::of(&committed, core.actor.clone());
     let location = nudm_uecm::smf_registration(&key.supi, key.pdu_session_id);
+    let location = format!("{}{location}", core.shard.party.api_root);
     let reply = match is_new {
-        true => Reply::created(format!("{}{location}", core.shard.party.api_root), &value, delivery),
-        false => Reply::no_content().delivered_by(delivery),
+        true => Reply::created(location, &value, &committed, core.actor.clone()),
+        false => Reply::updated(&committed, core.actor.clone()),
     };
     let written_unix_ms = core.shard.party.env.clock.stamp().unix_ms();
     let registration = Registration { value, request: served.request, written_unix_ms };
@@ -104,7 +104,7 @@ async fn get_registration(
 /// Reads it from the UDR.
 pub(crate) async fn get(core: Rc<Core>, message: GetRegistration) -> Result<Reply, Failure> {
     let call = core.registration_call(&message.key);
-    let answer = core.shard.client().read(&message.served, call).await?;
+    let answer = core.shard.client().ask(&message.served, call).await?;
     Ok(Reply::json(answer.body))
 }
 
@@ -128,7 +128,7 @@ async fn get_registrations(
 /// Reads them from the UDR; none at all is a 404.
 pub(crate) async fn list(core: Rc<Core>, message: GetRegistrations) -> Result<Reply, Failure> {
     let call = core.registrations_call(&message.supi);
-    let answer = core.shard.client().read(&message.served, call).await?;
+    let answer = core.shard.client().ask(&message.served, call).await?;
     let smf_registration_list: Vec<SmfRegistration> = answer.json().unwrap_or_default();
     if smf_registration_list.is_empty() {
         return Err(Failure::new(Cause::ContextNotFound, "no SMF is registered for this subscriber"));
@@ -184,7 +184,7 @@ impl Core {
         let registration: Option<SmfRegistration> =
             match self.shard.ledger.beneath(&self.registration_slot(key)) {
                 Some(beneath) => beneath.and_then(|value| serde_json::from_value(value).ok()),
-                None => self.shard.client().read(served, self.registration_call(key)).await?.json(),
+                None => self.shard.client().ask(served, self.registration_call(key)).await?.json(),
             };
         let unusable = || Failure::new(Cause::ContextNotFound, "the UDR holds no usable registration");
         registration.map(|r| r.smf_instance_id).ok_or_else(unusable)
@@ -198,7 +198,7 @@ impl Core {
                 self.shard.ledger.forget_beneath(&slot);
                 return Ok(());
             }
-            let deleted = self.shard.client().read(served, self.delete_registration_call(key)).await;
+            let deleted = self.shard.client().ask(served, self.delete_registration_call(key)).await;
             return match deleted {
                 Err(Upstream::Refused(answer)) if is_empty(&answer) => Ok(()),
                 other => other.map(|_| ()).map_err(Failure::from),

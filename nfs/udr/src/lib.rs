@@ -7,6 +7,6 @@ mod operation;
 mod repository;
 mod udr;
 
-pub use operation::{Operation, in_process, serve};
-pub use repository::{MAX_SUBSCRIPTIONS, Put, Repository, Written};
+pub use operation::in_process;
+pub use repository::Repository;
 pub use udr::{Config, Udr};

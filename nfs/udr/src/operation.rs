@@ -2,16 +2,17 @@
 
 use crate::repository::{Put, Repository, Written};
 use api::common::{Dnn, PduSessionId, Snssai, Supi};
-use api::decode::decode;
+use api::decode::decode_kept;
 use api::nudm_sdm::SdmSubscription;
 use api::nudm_uecm::SmfRegistration;
 use api::nudr_dr::Resource;
-use api::percent::encoded;
+use api::percent::{decoded, encoded};
 use api::query::Query;
 use bytes::Bytes;
 use sbi::client::{Call, InProcess};
 use sbi::env::Env;
 use sbi::event::RequestId;
+use sbi::json;
 use sbi::party::Served;
 use sbi::problem::ProblemDetails;
 use sbi::server::{Delivery, Failure, Handover, Reply};
@@ -91,8 +92,8 @@ fn put_registration(
     supi: &Supi,
     id: PduSessionId,
 ) -> Result<Reply, Failure> {
-    let registration: SmfRegistration = decode(&operation.body)?;
-    let value = serde_json::to_value(&registration).unwrap_or_default();
+    let registration: SmfRegistration = decode_kept(&operation.body)?;
+    let value = json::to_value(&registration);
     let written = server.written(operation);
     let put = server.repository.put_registration(supi, id, value, written)?;
     let reply = match put {
@@ -119,16 +120,13 @@ fn delete_registration(
     Ok(Reply::no_content())
 }
 
-/// The id that the consumer proposes in `subscriptionId` is kept if it is free (our choice): so a UDM that lost the
-/// answer can tell its own subscription from others alike.
+/// The id that the consumer proposes in `subscriptionId` is kept if it is free and not too long (our choice): so a UDM
+/// that lost the answer can tell its own subscription from others alike.
 fn post_subscription(server: &Server<'_>, operation: &Operation, supi: &Supi) -> Result<Reply, Failure> {
-    let mut subscription: SdmSubscription = decode(&operation.body)?;
-    let free = |id: &String| !id.is_empty() && !server.repository.has_subscription(supi, id);
-    let id = subscription.subscription_id.take().filter(free);
-    let id = id.unwrap_or_else(|| server.env.entropy.uuid().to_string());
-    subscription.subscription_id = Some(id.clone());
-    let value = serde_json::to_value(&subscription).unwrap_or_default();
-    server.repository.add_subscription(supi, &id, value, server.written(operation))?;
+    let subscription: SdmSubscription = decode_kept(&operation.body)?;
+    let fresh = server.env.entropy.uuid().to_string();
+    let (id, subscription) =
+        server.repository.add_subscription(supi, subscription, fresh, server.written(operation))?;
     let reply =
         Reply::created_here(format!("{}{}/{}", server.root, operation.path, encoded(&id)), &subscription);
     Ok(server.told(reply, Change::Subscription(supi.clone(), id)))
@@ -140,10 +138,9 @@ fn put_subscription(
     supi: &Supi,
     id: &str,
 ) -> Result<Reply, Failure> {
-    let subscription: SdmSubscription = decode(&operation.body)?;
-    server.repository.subscription(supi, id)?;
-    let value = serde_json::to_value(&subscription).unwrap_or_default();
-    server.repository.add_subscription(supi, id, value, server.written(operation))?;
+    let subscription: SdmSubscription = decode_kept(&operation.body)?;
+    let value = json::to_value(&subscription);
+    server.repository.replace_subscription(supi, id, value, server.written(operation))?;
     Ok(Reply::no_content())
 }
 
@@ -158,17 +155,17 @@ impl Change {
     fn name(&self) -> String {
         match self {
             Change::Registration(supi, id, by) => format!("registration {id} {} {supi}", by.0),
-            Change::Subscription(supi, id) => format!("subscription {id} - {supi}"),
+            Change::Subscription(supi, id) => format!("subscription {} - {supi}", encoded(id)),
         }
     }
 
-    /// The change that `name` names. The SUPI comes last since it may hold anything.
+    /// The change that `name` names. The SUPI comes last since it may hold spaces.
     fn parse(name: &str) -> Option<Change> {
         let mut words = name.splitn(4, ' ');
         let (kind, id, by, supi) = (words.next()?, words.next()?, words.next()?, words.next()?.parse().ok()?);
         match kind {
             "registration" => Some(Change::Registration(supi, id.parse().ok()?, RequestId(by.parse().ok()?))),
-            _ => Some(Change::Subscription(supi, id.to_owned())),
+            _ => Some(Change::Subscription(supi, decoded(id).ok()?)),
         }
     }
 }
@@ -211,4 +208,20 @@ pub fn in_process(repository: Arc<Repository>, env: Env, root: String) -> InProc
         let server = Server { repository: &repository, env: &env, root: &root, actor: None };
         serve(&server, &operation).map_or_else(Failure::into_answer, Reply::into_answer)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_named_without_loss() {
+        let supi = |text: &str| text.parse::<Supi>().expect("a SUPI");
+        for change in [
+            Change::Registration(supi("imsi-001010000000001"), PduSessionId(5), RequestId(7)),
+            Change::Subscription(supi("nai-a b@example.org"), "two words / 100 %".into()),
+        ] {
+            assert_eq!(Change::parse(&change.name()), Some(change));
+        }
+    }
 }

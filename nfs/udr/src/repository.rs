@@ -1,10 +1,11 @@
 //! The subscription data, in memory; shared by all workers, each step one change of one subscriber.
 
 use api::common::{Dnn, PduSessionId, Snssai, Supi};
-use api::nudm_sdm::{self, SessionManagementSubscriptionData};
+use api::nudm_sdm::{self, SdmSubscription, SessionManagementSubscriptionData};
 use api::nudr_dr::Resource;
 use dashmap::DashMap;
 use sbi::event::RequestId;
+use sbi::json;
 use sbi::problem::Cause;
 use sbi::server::{Failure, Held};
 use serde_json::Value;
@@ -12,6 +13,9 @@ use std::collections::BTreeMap;
 
 /// How many SDM subscriptions one subscriber may have.
 pub const MAX_SUBSCRIPTIONS: usize = 256;
+
+/// How long the id may be that a consumer proposes for its subscription, in bytes.
+pub const MAX_ID_BYTES: usize = 128;
 
 /// One subscriber: what is provisioned, and what consumers wrote.
 #[derive(Default)]
@@ -137,8 +141,29 @@ impl Repository {
             .ok_or_else(|| Failure::new(Cause::ContextNotFound, format!("session {id} has no registration")))
     }
 
-    /// Adds an SDM subscription under `id`.
+    /// Adds an SDM subscription under the id that it proposes, if that can be had, else under `fresh`.
     pub fn add_subscription(
+        &self,
+        supi: &Supi,
+        mut subscription: SdmSubscription,
+        fresh: String,
+        written: Written,
+    ) -> Result<(String, SdmSubscription), Failure> {
+        let mut subscriber = self.with_mut(supi)?;
+        let there = &mut subscriber.subscriptions;
+        if there.len() >= MAX_SUBSCRIPTIONS {
+            let detail = format!("{supi} has {MAX_SUBSCRIPTIONS} SDM subscriptions already");
+            return Err(Failure::new(Cause::InsufficientResources, detail));
+        }
+        let free = |id: &String| (1..=MAX_ID_BYTES).contains(&id.len()) && !there.contains_key(id);
+        let id = subscription.subscription_id.take().filter(free).unwrap_or(fresh);
+        subscription.subscription_id = Some(id.clone());
+        there.insert(id.clone(), Stored { value: json::to_value(&subscription), written, before: None });
+        Ok((id, subscription))
+    }
+
+    /// Writes an SDM subscription that is there again.
+    pub fn replace_subscription(
         &self,
         supi: &Supi,
         id: &str,
@@ -146,17 +171,9 @@ impl Repository {
         written: Written,
     ) -> Result<(), Failure> {
         let mut subscriber = self.with_mut(supi)?;
-        if subscriber.subscriptions.len() >= MAX_SUBSCRIPTIONS {
-            let detail = format!("{supi} has {MAX_SUBSCRIPTIONS} SDM subscriptions already");
-            return Err(Failure::new(Cause::InsufficientResources, detail));
-        }
-        subscriber.subscriptions.insert(id.to_owned(), Stored { value, written, before: None });
+        let there = subscriber.subscriptions.get_mut(id).ok_or_else(|| no_subscription(id))?;
+        *there = Stored { value, written, before: None };
         Ok(())
-    }
-
-    /// Whether an SDM subscription has this id.
-    pub fn has_subscription(&self, supi: &Supi, id: &str) -> bool {
-        self.with(supi, |s| s.subscriptions.contains_key(id)).unwrap_or(false)
     }
 
     /// One SDM subscription.

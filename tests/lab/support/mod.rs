@@ -7,14 +7,14 @@ pub mod stub;
 use api::common::{Dnn, Snssai};
 use api::nudm_sdm::{SessionManagementSubscriptionData, default_sm_data};
 use http::{HeaderName, Method};
-use mock5g::lab::{Builder, Lab};
+use mock5g::lab::{Builder, Lab, PduSession};
 use sbi::client::{Answer, Call};
 use sbi::event::{Event, Kind};
 use sbi::header::{SenderTimestamp, Timing};
 use sbi::party::NfType;
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use stub::Stub;
+use stub::{Received, Stub};
 
 /// The subscriber of the cases.
 pub const SUPI: &str = "imsi-001010000000001";
@@ -137,6 +137,26 @@ pub fn subscribe(lab: &Lab, body: &Value) -> Call {
     request(lab, Method::POST, "udm", SUBSCRIPTIONS).with_json(body)
 }
 
+/// A lab whose AMF has session 5 at `smf`, and where it wants to hear of its SM context.
+pub async fn established_at(smf: &Stub) -> (Lab, String) {
+    let lab = lab().peer(NfType::Smf, smf.root()).start().await;
+    let outcome = lab.establish(PduSession::default()).await;
+    assert_eq!(outcome.as_str(), "established", "{}", lab.transcript());
+    (lab, status_uri(&smf.received("POST", "/sm-contexts")[0]))
+}
+
+/// Where the AMF that sent this wants to hear of the SM context.
+pub fn status_uri(create: &Received) -> String {
+    let body = String::from_utf8_lossy(&create.body);
+    let (_, uri) = body.split_once(r#""smContextStatusUri":""#).unwrap();
+    uri.split('"').next().unwrap().to_owned()
+}
+
+/// What an SMF tells of an SM context.
+pub fn notification(status_uri: &str, status: &str) -> Call {
+    Call::new(Method::POST, status_uri).with_json(&json!({"statusInfo": {"resourceStatus": status}}))
+}
+
 /// The header that says when a request was sent.
 pub const STAMP: &str = "3gpp-Sbi-Sender-Timestamp";
 
@@ -173,7 +193,7 @@ pub async fn send(lab: &Lab, call: Call) -> Answer {
     lab.client().send(call).await.unwrap_or_else(|e| panic!("{what}: {e}\n{}", lab.transcript()))
 }
 
-/// The problem of an answer, which has the form that interface.md and TS 29.502 want.
+/// The problem of an answer: plain, or wrapped as TS 29.502 §6.1.3.2.3.1 (Rel-17) wants it.
 pub fn problem(answer: &Answer, wrapped: bool) -> Value {
     let body: Value = answer.json().unwrap_or_else(|| panic!("{answer:?} has no JSON"));
     let expected = if wrapped { "application/json" } else { "application/problem+json" };

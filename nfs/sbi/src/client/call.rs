@@ -1,12 +1,12 @@
 //! A request to send, and the answer to it.
 
-use crate::header::{Pair, SenderTimestamp};
+use crate::header::{CALLBACK, Pair, SenderTimestamp};
 use crate::problem::{Cause, ProblemDetails};
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 
-/// The largest answer body that is kept; what is longer counts as unusable.
+/// The largest answer body that is kept; what is longer counts as cut off.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// A request to an upstream.
@@ -69,6 +69,13 @@ impl Call {
         Call::new(Method::GET, uri)
     }
 
+    /// The same, marked as the notification `kind`, TS 29.500 §5.2.3.2.3 (Rel-17): an SCP or SEPP on the way sees it.
+    #[must_use]
+    pub fn callback(mut self, kind: &'static str) -> Self {
+        self.headers.insert(CALLBACK, HeaderValue::from_static(kind));
+        self
+    }
+
     /// The same, with a body.
     #[must_use]
     pub fn with_body(mut self, content_type: impl Into<String>, body: impl Into<Bytes>) -> Self {
@@ -80,7 +87,12 @@ impl Call {
     /// The same, with a JSON body.
     #[must_use]
     pub fn with_json(self, body: &impl serde::Serialize) -> Self {
-        self.with_body("application/json", serde_json::to_vec(body).unwrap_or_default())
+        self.with_body("application/json", crate::json::to_bytes(body))
+    }
+
+    /// The scheme of the URI.
+    pub(crate) fn scheme(&self) -> &str {
+        split(&self.uri).0
     }
 
     /// `host[:port]` of the URI.
@@ -101,14 +113,16 @@ pub struct Answer {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body; empty if it was cut off or longer than [`MAX_ANSWER_BYTES`].
+    /// The body; empty if it was cut off.
     pub body: Bytes,
+    /// Whether the body did not arrive whole, or was longer than [`MAX_ANSWER_BYTES`].
+    pub cut_off: bool,
 }
 
 impl Answer {
     /// An answer without a body.
     pub fn new(status: StatusCode) -> Self {
-        Answer { status, headers: HeaderMap::new(), body: Bytes::new() }
+        Answer { status, headers: HeaderMap::new(), body: Bytes::new(), cut_off: false }
     }
 
     /// The `Location`, exactly as given.
@@ -150,14 +164,22 @@ pub fn resolve(target: &str, location: &str) -> String {
     let (scheme, authority, path) = split(target);
     let path = path.split(['?', '#']).next().unwrap_or_default();
     match location {
-        l if l.contains("://") => l.to_owned(),
+        l if has_scheme(l) => l.to_owned(),
         l if l.starts_with("//") => format!("{scheme}:{l}"),
         l if l.starts_with('/') => format!("{scheme}://{authority}{l}"),
+        l if l.starts_with('?') => format!("{scheme}://{authority}{path}{l}"),
         l => {
             let folder = path.rfind('/').map_or("", |end| &path[..end]);
             format!("{scheme}://{authority}{folder}/{}", l.trim_start_matches("./"))
         }
     }
+}
+
+/// RFC 3986 §3.1: a letter, then letters, digits, `+`, `-` and `.`, up to the first colon.
+fn has_scheme(reference: &str) -> bool {
+    let Some((scheme, _)) = reference.split_once(':') else { return false };
+    let more = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(more)
 }
 
 #[cfg(test)]
@@ -172,6 +194,8 @@ mod tests {
             ("/nudm-sdm/v2/1", "http://udm:7712/nudm-sdm/v2/1"),
             ("sdm-subscriptions/7", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/sdm-subscriptions/7"),
             ("//elsewhere/x", "http://elsewhere/x"),
+            ("7?next=http://other/", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/7?next=http://other/"),
+            ("?y=2", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/sdm-subscriptions?y=2"),
         ] {
             assert_eq!(resolve(target, location), expected);
         }

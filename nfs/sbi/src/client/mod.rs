@@ -79,13 +79,17 @@ impl Client {
         self.in_process.borrow_mut().insert(authority.into(), service);
     }
 
-    /// Reads from upstream: when the wait ends, the call is cancelled.
-    pub async fn read(&self, served: &Served, call: Call) -> Result<Answer, Upstream> {
+    /// Asks an upstream for something that creates nothing: when the wait ends, the call is cancelled.
+    pub async fn ask(&self, served: &Served, call: Call) -> Result<Answer, Upstream> {
         let budget = self.budget(served)?;
         let facts = self.sent(served, &call, &budget);
         let outcome =
             tokio::time::timeout_at(budget.until(), self.exchange(served, call, Lane::Calls, &budget));
-        self.judge(served, &budget, facts, outcome.await.ok())
+        let answer = self.judge(served, &budget, facts, outcome.await.ok())?;
+        match answer.cut_off {
+            true => Err(Upstream::Unanswered("the body of the answer is incomplete or too long".into())),
+            false => Ok(answer),
+        }
     }
 
     /// Sends a request that says nothing of its own about deadlines: what its headers say is the caller's business.
@@ -174,7 +178,7 @@ impl Client {
         lane: Lane,
         budget: &Budget,
     ) -> Result<Answer, NoAnswer> {
-        let ready = self.connect(&call, lane, budget.until()).await?;
+        let ready = self.connect(served, &call, lane, budget.until()).await?;
         self.send(ready, served, call, lane, budget).await
     }
 
@@ -189,7 +193,7 @@ impl Client {
     ) -> Result<Answer, NoAnswer> {
         match self.send_once(ready, served, &call, budget).await {
             Err(NoAnswer::NotSent(_)) if self.now() < budget.until() => {
-                let ready = self.connect(&call, lane, budget.until()).await?;
+                let ready = self.connect(served, &call, lane, budget.until()).await?;
                 self.send_once(ready, served, &call, budget).await
             }
             outcome => outcome,
@@ -210,8 +214,20 @@ impl Client {
     }
 
     /// A connection with room for `call`, or the in-process producer.
-    pub(crate) async fn connect(&self, call: &Call, lane: Lane, until: Instant) -> Result<Ready, NoAnswer> {
-        self.refused_on_purpose(call)?;
+    pub(crate) async fn connect(
+        &self,
+        served: &Served,
+        call: &Call,
+        lane: Lane,
+        until: Instant,
+    ) -> Result<Ready, NoAnswer> {
+        self.fault_on_send(served, call).await?;
+        if call.scheme() != "http" {
+            return Err(NoAnswer::NotSent(format!(
+                "expected http://host[:port]/path, but found {}",
+                call.uri
+            )));
+        }
         let in_process = self.in_process.borrow().get(call.authority()).cloned();
         if let Some(service) = in_process {
             return Ok(Ready::InProcess(service));
@@ -224,12 +240,15 @@ impl Client {
         }
     }
 
-    fn refused_on_purpose(&self, call: &Call) -> Result<(), NoAnswer> {
-        let fault = self.party.env.faults.take(&self.party.name, On::Send, call.method.as_str(), call.path());
-        match fault.map(|fault| fault.effect) {
-            Some(Effect::RefuseConnection) => {
-                Err(NoAnswer::NotSent("connection refused (by a fault rule)".into()))
-            }
+    async fn fault_on_send(&self, served: &Served, call: &Call) -> Result<(), NoAnswer> {
+        let faults = &self.party.env.faults;
+        let Some(fault) = faults.take(&self.party.name, On::Send, call.method.as_str(), call.path()) else {
+            return Ok(());
+        };
+        self.party.emit(Kind::FaultApplied, self.facts(served, call).detail(fault.to_string()));
+        tokio::time::sleep(fault.delay).await;
+        match fault.effect {
+            Effect::RefuseConnection => Err(NoAnswer::NotSent("connection refused (by a fault rule)".into())),
             _ => Ok(()),
         }
     }
@@ -241,6 +260,9 @@ impl Client {
         }
         if peers.len() >= MAX_PEERS {
             peers.retain(|_, peer| peer.busy());
+        }
+        if peers.len() >= MAX_PEERS {
+            return Err(NoAnswer::NotSent(format!("{MAX_PEERS} other peers are being called")));
         }
         let peer = Rc::new(Peer::new(authority)?);
         peers.insert(authority.to_owned(), peer.clone());

@@ -194,9 +194,10 @@ impl Lease {
         };
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
-        // The head alone tells what was created; a body that was cut off is merely unusable.
+        // The head alone tells what was created.
+        let cut_off = body.is_err();
         let body = body.map(|b| b.to_bytes()).unwrap_or_default();
-        Ok(Answer { status: head.status, headers: head.headers, body })
+        Ok(Answer { status: head.status, headers: head.headers, body, cut_off })
     }
 }
 

@@ -1,6 +1,6 @@
 //! How long a client waits, as it travels in `3gpp-Sbi-Max-Rsp-Time`.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use http::HeaderValue;
 
@@ -26,11 +26,6 @@ impl MaxRspTime {
     /// In milliseconds, 0 to 99 999.
     pub fn ms(self) -> u32 {
         self.0
-    }
-
-    /// As a duration.
-    pub fn as_duration(self) -> Duration {
-        Duration::from_millis(self.0.into())
     }
 
     /// Reads a header value.
@@ -100,7 +95,7 @@ mod tests {
         assert_eq!(MaxRspTime::from_ms(99_999), Some(MaxRspTime::MAX));
         assert_eq!(MaxRspTime::from_ms(100_000), None);
         assert_eq!(MaxRspTime::from_ms(1 << 32), None);
-        assert_eq!(MaxRspTime::MAX.as_duration(), Duration::from_millis(99_999));
+        assert_eq!(MaxRspTime::MAX.ms(), 99_999);
     }
 
     proptest! {

@@ -16,8 +16,6 @@ use http::HeaderName;
 pub const SENDER_TIMESTAMP: HeaderName = HeaderName::from_static("3gpp-sbi-sender-timestamp");
 /// How long the client waits, TS 29.500 §5.2.3.3.3 (Rel-17).
 pub const MAX_RSP_TIME: HeaderName = HeaderName::from_static("3gpp-sbi-max-rsp-time");
-/// When the AMF began the procedure, TS 29.502 §6.1.2.3.2 (Rel-17). No part of the deadline.
-pub const ORIGINATION_TIMESTAMP: HeaderName = HeaderName::from_static("3gpp-sbi-origination-timestamp");
 /// Marks a notification or callback request, TS 29.500 §5.2.3.2 (Rel-17).
 pub const CALLBACK: HeaderName = HeaderName::from_static("3gpp-sbi-callback");
 /// The trace and parent span of a request, W3C Trace Context §3.2.

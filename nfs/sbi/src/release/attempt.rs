@@ -1,8 +1,9 @@
 //! An attempt: what a procedure holds while it reads and creates upstream.
 
-use super::ledger::{AttemptId, Ledger, NewEntry, ObligationId, OwnerKey};
+use super::ledger::Ledger;
 use super::obligation::{Fact, State};
 use super::slot::{Slot, SlotKey};
+use super::table::{AttemptId, Entry, Intent, ObligationId, OwnerKey};
 use super::undo::{Settle, Undo};
 use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Upstream};
 use crate::clock::Instant;
@@ -70,7 +71,7 @@ impl Attempt {
 
     /// Reads from upstream.
     pub async fn read(&self, call: Call) -> Result<Answer, Upstream> {
-        self.ledger.client().read(&self.served, call).await
+        self.ledger.client().ask(&self.served, call).await
     }
 
     /// Takes a slot before its content is read: nobody of this shard writes there until it is used or dropped.
@@ -119,7 +120,7 @@ impl Attempt {
     }
 
     fn intend(&self, creation: &Creation) -> Result<ObligationId, Upstream> {
-        let entry = NewEntry {
+        let intent = Intent {
             kind: creation.kind,
             undo: creation.undo.clone(),
             before: creation.before.clone(),
@@ -130,9 +131,7 @@ impl Attempt {
             served: self.served,
             peer: self.ledger.client().env().directory.name(creation.call.authority()),
         };
-        self.ledger
-            .intend(entry)
-            .ok_or_else(|| Upstream::Congested("too many created resources are open".into()))
+        self.ledger.intend(intent).map_err(|why| Upstream::Congested(why.into()))
     }
 
     /// Sends the create on its own task: it goes on after the wait for it has ended, so that a late answer is seen.
@@ -156,11 +155,12 @@ impl Attempt {
         told
     }
 
-    /// Gives everything created to `owner`, unless the client has stopped waiting.
+    /// Gives everything created to `owner`, unless the client has stopped waiting. (Async, since a journal will be
+    /// written to before it ends.)
     pub async fn commit(mut self, owner: impl Into<OwnerKey>) -> Result<Committed, Upstream> {
         self.checkpoint()?;
         let owner = owner.into();
-        self.ledger.commit(self.id, &owner);
+        self.ledger.commit(self.id, &owner).map_err(|why| Upstream::Congested(why.into()))?;
         self.committed = true;
         Ok(Committed { owner })
     }
@@ -185,9 +185,9 @@ struct Exchange {
 impl Exchange {
     async fn run(&self, call: Call) -> Result<Answer, NoAnswer> {
         let client = self.ledger.client();
-        let ready = client.connect(&call, Lane::Calls, self.budget.until()).await?;
+        let ready = client.connect(&self.served, &call, Lane::Calls, self.budget.until()).await?;
         self.ledger.apply(self.id, Fact::Sent);
-        if self.ledger.with(self.id, |e| e.obligation.state()) != Some(State::InFlight) {
+        if self.ledger.with(self.id, Entry::state) != Some(State::InFlight) {
             return Err(NoAnswer::NotSent("its attempt gave up first".into()));
         }
         let place = client.settling().enter();
@@ -199,12 +199,12 @@ impl Exchange {
         }
     }
 
-    /// Until when a late answer is awaited: never less than up to the announced deadline plus the tolerance.
+    /// Until when a late answer is awaited, counted from the end of the wait for it: a producer that gives up gives its
+    /// answer only then.
     fn settled_by(&self) -> Instant {
         let policy = &self.ledger.client().party().policy;
         let tolerance = std::time::Duration::from_millis(policy.deadline.skew_tolerance_ms);
-        let now = self.ledger.client().env().clock.now();
-        (now + policy.release.settle).max(self.budget.until() + tolerance)
+        self.budget.until() + policy.release.settle.max(tolerance)
     }
 
     fn tell_if_late(&self, outcome: &Result<Answer, NoAnswer>, facts: Facts) {

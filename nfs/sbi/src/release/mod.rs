@@ -11,12 +11,12 @@ mod ledger;
 mod obligation;
 mod run;
 mod slot;
+mod table;
 mod undo;
 
 pub use attempt::{Attempt, Committed, Creation};
-pub use ledger::{
-    AttemptId, Ledger, MAX_OPEN, MAX_RELEASES_AT_ONCE, MAX_SETTLED, ObligationId, OwnerKey, Resource,
-};
+pub use ledger::{Ledger, MAX_RELEASES_AT_ONCE, MAX_UNSETTLED};
 pub use obligation::{Fact, Obligation, State, Step};
 pub use slot::{Slot, SlotKey};
-pub use undo::{Settle, Target, Undo};
+pub use table::{AttemptId, MAX_SETTLED, ObligationId, OwnerKey, Resource};
+pub use undo::{Refusal, Settle, Target, Undo};

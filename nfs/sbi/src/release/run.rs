@@ -1,9 +1,10 @@
 //! Running releases: newest first, each with a budget of its own, tried again a bounded number of times.
 
-use super::ledger::{Ledger, ObligationId};
+use super::ledger::Ledger;
 use super::obligation::{Fact, State, Step};
 use super::slot::{Slot, SlotKey};
-use super::undo::{Found, Settle};
+use super::table::{Entry, ObligationId};
+use super::undo::{Found, Settle, Undo};
 use crate::client::{Answer, Budget, Call, Lane, NoAnswer, resolve};
 use crate::event::{Facts, Kind};
 use http::StatusCode;
@@ -56,11 +57,11 @@ impl Ledger {
     async fn try_release(&self, id: ObligationId) -> Option<Fact> {
         let Ok(_slot) = self.slot_for(id).await else { return Some(Fact::ReleaseFailed) };
         let _permit = self.0.at_once.acquire().await.ok()?;
-        self.with(id, |e| e.obligation.state()).filter(|state| *state == State::Releasing)?;
+        self.with(id, Entry::state).filter(|state| *state == State::Releasing)?;
         if self.yield_to_newer(id) {
             return None;
         }
-        match self.with(id, |e| e.undo_call())? {
+        match self.with(id, Entry::undo_call)? {
             Some(call) => Some(self.send_undo(id, call).await),
             None => self.settle(id).await,
         }
@@ -68,7 +69,7 @@ impl Ledger {
 
     /// A release at a fixed URI, and the settling of a subject, wait for creates that are under way there.
     async fn slot_for(&self, id: ObligationId) -> Result<Option<Slot>, ()> {
-        let slot = self.with(id, |e| match &e.slot {
+        let slot = self.with(id, |e| match &e.intent.slot {
             Some(SlotKey::Subject(_)) if e.uri.is_some() => None,
             slot => slot.clone(),
         });
@@ -79,9 +80,9 @@ impl Ledger {
     }
 
     async fn send_undo(&self, id: ObligationId, call: Call) -> Fact {
-        let names_itself = call.path().contains("smf-instance-id=");
         let outcome = self.send_own(id, call, Kind::ReleaseSent).await;
-        let fact = outcome.as_ref().map_or(Fact::ReleaseFailed, |answer| judge(names_itself, answer));
+        let judged = |answer| self.with(id, |e| judge(&e.intent.undo, answer));
+        let fact = outcome.as_ref().ok().and_then(judged).unwrap_or(Fact::ReleaseFailed);
         if fact == Fact::ReleaseFailed {
             self.tell_failure(id, &outcome);
             // A fresh request is not late: the clocks differ, and will at the next try.
@@ -97,7 +98,7 @@ impl Ledger {
     async fn send_own(&self, id: ObligationId, call: Call, kind: Kind) -> Result<Answer, NoAnswer> {
         let gone = || NoAnswer::NotSent("the entry is settled".into());
         let client = &self.0.client;
-        let served = self.with(id, |e| e.served).ok_or_else(gone)?;
+        let served = self.with(id, |e| e.intent.served).ok_or_else(gone)?;
         let budget = Budget::own(client.party().policy.release.timer, client.env().clock.now());
         let facts = Facts {
             budget_left_ms: served.facts(client.party()).budget_left_ms,
@@ -121,50 +122,56 @@ impl Ledger {
 
     /// Finds out what became of a create whose `Location` was never seen, and releases it if it is there.
     async fn settle(&self, id: ObligationId) -> Option<Fact> {
-        match self.with(id, |e| e.settle.clone())? {
+        match self.with(id, |e| e.intent.settle.clone())? {
             Settle::KnownUri => Some(Fact::ReleaseFailed),
-            Settle::Repeat { older: Some(older), .. } if self.is_there(id, (*older).clone()).await => {
-                Some(Fact::ReleaseFoundNothing)
-            }
-            Settle::Repeat { call, .. } => self.settle_by_repeat(id, *call).await,
+            Settle::Repeat { call, older: None } => self.settle_by_repeat(id, *call).await,
+            Settle::Repeat { call, older: Some(older) } => self.settle_unless_older(id, *call, *older).await,
             read @ Settle::Read { .. } => self.settle_by_reading(id, read).await,
         }
     }
 
-    async fn is_there(&self, id: ObligationId, read: Call) -> bool {
-        let outcome = self.send_own(id, read, Kind::ReleaseSettling).await;
-        outcome.is_ok_and(|answer| answer.status.is_success())
+    /// While the older resource is there, the create that would have replaced it was not carried out; repeating it
+    /// would. Only its producer's word that it is gone allows that.
+    async fn settle_unless_older(&self, id: ObligationId, call: Call, older: Call) -> Option<Fact> {
+        let outcome = self.send_own(id, older, Kind::ReleaseSettling).await;
+        match &outcome {
+            Ok(answer) if answer.status.is_success() => Some(Fact::ReleaseFoundNothing),
+            Ok(answer) if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::GONE) => {
+                self.settle_by_repeat(id, call).await
+            }
+            _ => Some(self.failed(id, &outcome)),
+        }
+    }
+
+    fn failed(&self, id: ObligationId, outcome: &Result<Answer, NoAnswer>) -> Fact {
+        self.tell_failure(id, outcome);
+        Fact::ReleaseFailed
     }
 
     async fn settle_by_repeat(&self, id: ObligationId, call: Call) -> Option<Fact> {
         let outcome = self.send_own(id, call, Kind::ReleaseSettling).await;
         match &outcome {
             Ok(answer) if answer.status.is_success() => {
-                let Some(location) = answer.location() else { return Some(Fact::ReleaseFailed) };
+                let Some(location) = answer.location() else { return Some(self.failed(id, &outcome)) };
                 let location = location.to_owned();
-                self.with_mut(id, |e| e.uri = Some(resolve(&e.target, &location)));
+                self.with_mut(id, |e| e.uri = Some(resolve(&e.intent.target, &location)));
                 self.supersede_subject(id);
                 self.release_found(id).await
             }
             Ok(answer) if refuses_for_good(answer.status) => Some(Fact::ReleaseFoundNothing),
-            _ => {
-                self.tell_failure(id, &outcome);
-                Some(Fact::ReleaseFailed)
-            }
+            _ => Some(self.failed(id, &outcome)),
         }
     }
 
     async fn settle_by_reading(&self, id: ObligationId, read: Settle) -> Option<Fact> {
         let Settle::Read { collection, .. } = &read else { return None };
         let outcome = self.send_own(id, Call::get(collection), Kind::ReleaseSettling).await;
-        let entries: Vec<serde_json::Value> = match &outcome {
-            Ok(answer) if answer.status == StatusCode::NOT_FOUND => Vec::new(),
-            Ok(answer) if answer.status.is_success() => answer.json().unwrap_or_default(),
-            _ => {
-                self.tell_failure(id, &outcome);
-                return Some(Fact::ReleaseFailed);
-            }
+        let entries: Option<Vec<serde_json::Value>> = match &outcome {
+            Ok(answer) if matches!(answer.status.as_u16(), 204 | 404) => Some(Vec::new()),
+            Ok(answer) if answer.status.is_success() => answer.json(),
+            _ => None,
         };
+        let Some(entries) = entries else { return Some(self.failed(id, &outcome)) };
         match read.find(&entries, |uri| !self.find(|e| e.uri.as_deref() == Some(uri)).is_empty()) {
             Found::Nothing => Some(Fact::ReleaseFoundNothing),
             Found::Unclear => Some(Fact::ReleaseFailed),
@@ -176,7 +183,7 @@ impl Ledger {
     }
 
     async fn release_found(&self, id: ObligationId) -> Option<Fact> {
-        let call = self.with(id, |e| e.undo_call()).flatten()?;
+        let call = self.with(id, Entry::undo_call).flatten()?;
         Some(self.send_undo(id, call).await)
     }
 }
@@ -186,14 +193,12 @@ fn refuses_for_good(status: StatusCode) -> bool {
     status.is_client_error() && !matches!(status.as_u16(), 408 | 409 | 425 | 429)
 }
 
-/// What the answer to a release means. Done is: 2xx, and what says that nothing of ours is there any more (404, 410;
-/// 422 to a DELETE that names its own `smf-instance-id`; 403 `INVALID_GUAMI` to a purge).
-fn judge(names_itself: bool, answer: &Answer) -> Fact {
+/// What the answer to a release means. Done is: 2xx, and what says that nothing of ours is there any more.
+fn judge(undo: &Undo, answer: &Answer) -> Fact {
     match answer.status.as_u16() {
         200..300 => Fact::ReleaseConfirmed,
         404 | 410 => Fact::ReleaseFoundNothing,
-        422 if names_itself => Fact::ReleaseConfirmed,
-        403 if answer.problem().cause.as_deref() == Some("INVALID_GUAMI") => Fact::ReleaseConfirmed,
+        _ if undo.is_done_by(answer) => Fact::ReleaseConfirmed,
         _ => Fact::ReleaseFailed,
     }
 }
@@ -205,9 +210,12 @@ mod tests {
     #[test]
     fn what_counts_as_done() {
         let answer = |status: u16| Answer::new(StatusCode::from_u16(status).expect("valid"));
-        let fact = |status: u16| judge(true, &answer(status));
+        let undo = Undo::delete("http://udm/5").done_if(422, None).done_if(403, Some("INVALID_GUAMI"));
+        let fact = |status: u16| judge(&undo, &answer(status));
         assert_eq!([200, 204, 422].map(fact), [Fact::ReleaseConfirmed; 3]);
-        assert_eq!(judge(false, &answer(422)), Fact::ReleaseFailed);
+        assert_eq!(judge(&Undo::delete("http://udm/5"), &answer(422)), Fact::ReleaseFailed);
+        let purged = Answer { body: r#"{"cause":"INVALID_GUAMI"}"#.into(), ..answer(403) };
+        assert_eq!(judge(&undo, &purged), Fact::ReleaseConfirmed);
         assert_eq!([404, 410].map(fact), [Fact::ReleaseFoundNothing; 2]);
         assert_eq!([400, 403, 409, 429, 500, 503, 504].map(fact), [Fact::ReleaseFailed; 7]);
     }

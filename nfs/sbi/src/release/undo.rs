@@ -1,6 +1,7 @@
 //! What ends a created resource: its own 3GPP operation, as pure data.
 
-use crate::client::Call;
+use crate::client::{Answer, Call};
+use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ pub enum Target {
     Location(String),
 }
 
-/// The operation that ends a created resource; release.md's table R1 to R17 has one for each.
+/// The operation that ends a created resource; docs/release.md names it for each create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
     /// The method.
@@ -22,27 +23,61 @@ pub struct Undo {
     pub target: Target,
     /// A JSON body, if the operation has one.
     pub body: Option<Value>,
+    /// Refusals that say that nothing of ours is there any more, beside 404 and 410.
+    pub done_if: Vec<Refusal>,
+}
+
+/// An error answer: its status, and its cause where only that tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// The cause; any if `None`.
+    pub cause: Option<String>,
+}
+
+impl Refusal {
+    fn is(&self, answer: &Answer) -> bool {
+        self.status == answer.status.as_u16()
+            && (self.cause.is_none() || self.cause == answer.problem().cause)
+    }
 }
 
 impl Undo {
+    fn new(method: Method, target: Target, body: Option<Value>) -> Self {
+        Undo { method: method.to_string(), target, body, done_if: Vec::new() }
+    }
+
     /// DELETE on the `Location` of the create's answer.
     pub fn delete_location() -> Self {
-        Undo { method: "DELETE".into(), target: Target::Location(String::new()), body: None }
+        Undo::new(Method::DELETE, Target::Location(String::new()), None)
     }
 
     /// DELETE on a URI known beforehand.
     pub fn delete(uri: impl Into<String>) -> Self {
-        Undo { method: "DELETE".into(), target: Target::Known(uri.into()), body: None }
+        Undo::new(Method::DELETE, Target::Known(uri.into()), None)
     }
 
     /// POST on the `Location` of the create's answer followed by `suffix`.
     pub fn post_location(suffix: &str, body: Value) -> Self {
-        Undo { method: "POST".into(), target: Target::Location(suffix.into()), body: Some(body) }
+        Undo::new(Method::POST, Target::Location(suffix.into()), Some(body))
+    }
+
+    /// The same, also done if it is refused so.
+    #[must_use]
+    pub fn done_if(mut self, status: u16, cause: Option<&str>) -> Self {
+        self.done_if.push(Refusal { status, cause: cause.map(str::to_owned) });
+        self
+    }
+
+    /// Whether an answer to it says that nothing of ours is there.
+    pub(super) fn is_done_by(&self, answer: &Answer) -> bool {
+        self.done_if.iter().any(|refusal| refusal.is(answer))
     }
 
     /// Puts back what a URI held before.
     pub(super) fn put_back(uri: impl Into<String>, value: Value) -> Self {
-        Undo { method: "PUT".into(), target: Target::Known(uri.into()), body: Some(value) }
+        Undo::new(Method::PUT, Target::Known(uri.into()), Some(value))
     }
 
     /// The request, for a resource at `uri`; `None` while it is not known where to send it.
@@ -52,8 +87,7 @@ impl Undo {
             (Target::Location(suffix), Some(uri)) => format!("{uri}{suffix}"),
             (Target::Location(_), None) => return None,
         };
-        let method = self.method.parse().unwrap_or(http::Method::DELETE);
-        let call = Call::new(method, target);
+        let call = Call::new(self.method.parse().ok()?, target);
         Some(match &self.body {
             Some(body) => call.with_json(body),
             None => call,

@@ -15,8 +15,6 @@ use actix_web::http as http02;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse};
 use bytes::Bytes;
 use futures_util::future::{LocalBoxFuture, Ready, ready};
-use http_body::Body;
-use hyper::body::Incoming;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -67,16 +65,16 @@ impl FromRequest for Served {
 
 /// `None` if the target is no URI.
 fn convert_request(
-    request: hyper::Request<Incoming>,
+    request: hyper::Request<RequestBody>,
     peer: SocketAddr,
     served: Served,
     patience: Instant,
 ) -> Option<Request> {
     let (parts, body) = request.into_parts();
-    let payload = match body.is_end_stream() {
+    let payload = match body.is_empty() {
         true => Payload::None,
         false => {
-            let payload: actix_http::BoxedPayloadStream = Box::pin(RequestBody::new(body, patience));
+            let payload: actix_http::BoxedPayloadStream = Box::pin(body.until(patience));
             Payload::Stream { payload }
         }
     };

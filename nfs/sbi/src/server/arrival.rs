@@ -9,7 +9,6 @@ use crate::party::Served;
 use crate::policy::LateRelease;
 use http::header::USER_AGENT;
 use http::{HeaderMap, Method};
-use hyper::body::Incoming;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ pub(super) struct Arrival {
 }
 
 impl Front {
-    pub(super) fn arrive(&self, request: &hyper::Request<Incoming>, peer: SocketAddr) -> Arrival {
+    pub(super) fn arrive<B>(&self, request: &hyper::Request<B>, peer: SocketAddr) -> Arrival {
         let (headers, env) = (request.headers(), &self.party.env);
         let policy = &self.party.policy.deadline;
         let admission = Admission::read(headers, policy, &env.clock);

@@ -1,6 +1,7 @@
 //! Bodies on their way in and out.
 
 use super::delivery::Delivery;
+use super::front::BODY_PATIENCE;
 use crate::clock::Instant;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::error::PayloadError;
@@ -8,32 +9,75 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use std::future::Future;
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::time::Sleep;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request's body, which has to arrive in time: a client that sends headers only holds nothing for ever.
-pub(super) struct RequestBody {
-    incoming: Incoming,
-    patience: Pin<Box<Sleep>>,
-}
+/// How much of a body that nobody wants is read, in bytes: answered early, its client may still be sending it, and a
+/// stream that is cut off takes the answer with it at some clients.
+pub const MAX_DRAINED_BYTES: usize = 8 << 20;
+
+/// A request's body. Its handler reads it, or not; what is left is read and thrown away.
+#[derive(Clone)]
+pub struct RequestBody(Rc<RefCell<Incoming>>);
 
 impl RequestBody {
-    pub(super) fn new(incoming: Incoming, until: Instant) -> Self {
-        RequestBody { incoming, patience: Box::pin(tokio::time::sleep_until(until)) }
+    pub(super) fn new(incoming: Incoming) -> Self {
+        RequestBody(Rc::new(RefCell::new(incoming)))
+    }
+
+    /// Whether there is nothing to read, or no more.
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_end_stream()
+    }
+
+    /// Its bytes, which have to arrive in time: a client that sends headers only holds nothing for ever.
+    pub(super) fn until(self, until: Instant) -> BodyInTime {
+        BodyInTime { body: self, patience: Box::pin(tokio::time::sleep_until(until)) }
+    }
+
+    /// Reads on in the background, at most [`MAX_DRAINED_BYTES`] and [`BODY_PATIENCE`].
+    pub(super) fn read_the_rest(self) {
+        if self.is_empty() {
+            return;
+        }
+        tokio::task::spawn_local(async move {
+            let mut read = 0;
+            let rest = async {
+                while let Some(Ok(frame)) = poll_fn(|cx| self.poll_frame(cx)).await {
+                    read += frame.data_ref().map_or(0, Bytes::len);
+                    if read > MAX_DRAINED_BYTES {
+                        return;
+                    }
+                }
+            };
+            let _ = tokio::time::timeout(BODY_PATIENCE, rest).await;
+        });
+    }
+
+    fn poll_frame(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_frame(cx)
     }
 }
 
-impl Stream for RequestBody {
+/// A body that fails once its time is over.
+pub(super) struct BodyInTime {
+    body: RequestBody,
+    patience: Pin<Box<Sleep>>,
+}
+
+impl Stream for BodyInTime {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let frame = match Pin::new(&mut self.incoming).poll_frame(cx) {
+            let frame = match self.body.poll_frame(cx) {
                 Poll::Ready(frame) => frame,
                 Poll::Pending => {
                     ready!(self.patience.as_mut().poll(cx));

@@ -17,7 +17,6 @@ impl Front {
     /// The last checkpoint: after the deadline there is only one true answer, and it is not given before.
     pub(super) async fn conclude(&self, arrival: &Arrival, outcome: Outcome, gone: &Gone) -> End {
         let end = match outcome {
-            Outcome::Abort(reason) => return Err(reason.into()),
             Outcome::TimedOut => self.refuse(arrival).await,
             Outcome::Answer(answer) if self.is_over(arrival) => {
                 self.undeliverable(arrival, answer, "its client's time is over");

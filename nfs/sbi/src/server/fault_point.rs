@@ -8,14 +8,14 @@ use super::gone::Gone;
 use crate::event::Kind;
 use crate::fault::{Effect, Fault, On};
 use crate::problem::ProblemDetails;
+use http::StatusCode;
 use std::time::Duration;
 
 impl Front {
     fn fault(&self, arrival: &Arrival, on: On) -> Option<Fault> {
         let fault =
             self.party.env.faults.take(&self.party.name, on, arrival.method.as_str(), &arrival.path)?;
-        let what = format!("{}: {:?} after {} ms", fault.rule, fault.effect, fault.delay.as_millis());
-        self.party.emit(Kind::FaultApplied, self.facts(arrival).detail(what));
+        self.party.emit(Kind::FaultApplied, self.facts(arrival).detail(fault.to_string()));
         Some(fault)
     }
 
@@ -51,7 +51,6 @@ async fn apply_to_response(fault: Fault, end: End, gone: &Gone) -> End {
     match fault.effect {
         Effect::Proceed | Effect::RefuseConnection => Ok(answer),
         Effect::Status(status, None) => {
-            let status = http::StatusCode::from_u16(status).unwrap_or_default();
             if answer.status().is_success() || !status.is_success() {
                 *answer.status_mut() = status;
             }
@@ -63,13 +62,10 @@ async fn apply_to_response(fault: Fault, end: End, gone: &Gone) -> End {
     }
 }
 
-fn altered(status: u16, body: Option<String>) -> hyper::Response<ResponseBody> {
+fn altered(status: StatusCode, body: Option<String>) -> hyper::Response<ResponseBody> {
     match body {
-        Some(body) => {
-            let status = http::StatusCode::from_u16(status).unwrap_or_default();
-            json_response(status, "application/json", body.into())
-        }
-        None => problem_response(&ProblemDetails::plain(status, "a fault rule answers so")),
+        Some(body) => json_response(status, "application/json", body.into()),
+        None => problem_response(&ProblemDetails::plain(status.as_u16(), "a fault rule answers so")),
     }
 }
 

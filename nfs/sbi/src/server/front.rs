@@ -1,18 +1,19 @@
 //! The front of an NF on one worker: its connections, and the way of a request through it.
 
+use super::accept::Connection;
 use super::adapter::problem_response;
 use super::arrival::Arrival;
-use super::body::ResponseBody;
+use super::body::{RequestBody, ResponseBody};
 use super::gone::{Gone, Work};
 use crate::clock::Instant;
 use crate::local::LocalExec;
-use crate::net::BoxIo;
 use crate::party::{Party, Served};
 use crate::problem::ProblemDetails;
+use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::Method;
 use http::header::HeaderValue;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -27,13 +28,13 @@ use tokio::sync::Semaphore;
 /// How many streams a connection may have at once; announced as SETTINGS_MAX_CONCURRENT_STREAMS.
 pub const MAX_STREAMS_PER_CONNECTION: u32 = 100;
 
-/// How many handlers per worker may go on after their client has left.
-pub const MAX_DETACHED: usize = 10_000;
+/// How many requests one worker of an NF works on at once, those whose clients have left included; more get 503.
+pub const MAX_RUNNING: usize = 10_000;
 
 /// The largest header block, in bytes.
 pub const MAX_HEADER_BYTES: usize = 64 * 1024;
 
-/// How long a request's body may take to arrive.
+/// How long a request's body may take to arrive, and an HTTP/1.1 request's headers.
 pub const BODY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a request may wait behind handlers whose clients left.
@@ -48,7 +49,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Answers an admitted request. The last argument is until when its body has to have arrived.
 pub type Handler =
-    Rc<dyn Fn(hyper::Request<Incoming>, SocketAddr, Served, Instant) -> LocalBoxFuture<'static, Outcome>>;
+    Rc<dyn Fn(hyper::Request<RequestBody>, SocketAddr, Served, Instant) -> LocalBoxFuture<'static, Outcome>>;
 
 /// What a handler came to.
 pub enum Outcome {
@@ -56,8 +57,6 @@ pub enum Outcome {
     Answer(hyper::Response<ResponseBody>),
     /// The client has stopped waiting, or is about to.
     TimedOut,
-    /// The stream ends without an answer.
-    Abort(h2::Reason),
 }
 
 impl Outcome {
@@ -70,7 +69,7 @@ impl Outcome {
 /// What becomes of a stream: an answer, or an error with which it is reset.
 pub(super) type End = Result<hyper::Response<ResponseBody>, h2::Error>;
 
-/// Which errors an API wraps as `{"error": {...}}` in `application/json`, by method and path; TS 29.502 §6.1.6.2.11
+/// Which errors an API wraps as `{"error": {...}}` in `application/json`, by method and path; TS 29.502 §6.1.3.2.3.1
 /// (Rel-17) does for the creation of SM contexts.
 pub type WrapsErrors = fn(&Method, &str) -> bool;
 
@@ -82,7 +81,7 @@ pub struct Front {
     http: auto::Builder<LocalExec>,
     graceful: RefCell<Option<GracefulShutdown>>,
     pub(super) closing: Cell<bool>,
-    pub(super) detached: Arc<Semaphore>,
+    pub(super) running: Arc<Semaphore>,
     pub(super) told: RefCell<BTreeSet<String>>,
     pub(super) server: HeaderValue,
 }
@@ -112,14 +111,19 @@ impl Front {
             http,
             graceful: RefCell::new(Some(GracefulShutdown::new())),
             closing: Cell::new(false),
-            detached: Arc::new(Semaphore::new(MAX_DETACHED)),
+            running: Arc::new(Semaphore::new(MAX_RUNNING)),
             told: RefCell::default(),
             server,
         })
     }
 
     /// Serves one connection to its end.
-    pub async fn serve(self: Rc<Self>, io: BoxIo, peer: SocketAddr) {
+    pub async fn serve(self: Rc<Self>, connection: Connection) {
+        let peer = connection.peer;
+        let io = match connection.open() {
+            Ok(io) => io,
+            Err(error) => return tracing::warn!(%peer, %error, "a connection could not be taken over"),
+        };
         let Some(watcher) = self.graceful.borrow().as_ref().map(GracefulShutdown::watcher) else { return };
         let gate = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
         let front = self.clone();
@@ -144,10 +148,25 @@ impl Front {
         peer: SocketAddr,
         gone: Rc<Gone>,
     ) -> End {
-        let is_http1 = request.version() < http::Version::HTTP_2;
+        let request = request.map(RequestBody::new);
+        let (version, method, body) = (request.version(), request.method().clone(), request.body().clone());
+        let end = self.end_of(request, peer, &gone).await;
+        let mut answer = end?;
+        body.read_the_rest();
+        if method == Method::HEAD {
+            leave_out_body(&mut answer);
+        }
+        // Over HTTP/1.1 nobody asks for the body of an answer that has none.
+        if version < http::Version::HTTP_2 && answer.status() == http::StatusCode::NO_CONTENT {
+            answer.body_mut().delivered();
+        }
+        Ok(answer)
+    }
+
+    async fn end_of(&self, request: hyper::Request<RequestBody>, peer: SocketAddr, gone: &Gone) -> End {
         let arrival = self.arrive(&request, peer);
         gone.is_about(self.facts(&arrival));
-        if let Some(end) = self.fault_on_request(&arrival, &gone).await {
+        if let Some(end) = self.fault_on_request(&arrival, gone).await {
             return end;
         }
         let outcome = match self.admit(&arrival) {
@@ -159,15 +178,8 @@ impl Front {
                 (self.handler)(request, peer, served, patience).await
             }
         };
-        let end = self.conclude(&arrival, outcome, &gone).await;
-        let mut end = self.fault_on_response(&arrival, end, &gone).await;
-        // Over HTTP/1.1 nobody asks for the body of an answer that has none.
-        if let (true, Ok(answer)) = (is_http1, &mut end)
-            && answer.status() == http::StatusCode::NO_CONTENT
-        {
-            answer.body_mut().delivered();
-        }
-        end
+        let end = self.conclude(&arrival, outcome, gone).await;
+        self.fault_on_response(&arrival, end, gone).await
     }
 
     /// The check on receipt: an outcome if the request is not admitted.
@@ -183,4 +195,12 @@ impl Front {
     pub(super) fn now(&self) -> Instant {
         self.party.env.clock.now()
     }
+}
+
+/// An answer to HEAD: it tells how long its body is, and has none. hyper leaves it out over HTTP/1.1 only.
+fn leave_out_body(answer: &mut hyper::Response<ResponseBody>) {
+    if let Some(length) = answer.body().size_hint().exact() {
+        answer.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
+    }
+    *answer.body_mut() = ResponseBody::bytes(Bytes::new());
 }

@@ -51,7 +51,13 @@ pub(super) struct Work {
     ended: bool,
 }
 
-type Running = (LocalBoxFuture<'static, End>, OwnedSemaphorePermit);
+type Running = (LocalBoxFuture<'static, End>, Places);
+
+/// A request's place among its connection's and among its worker's.
+struct Places {
+    _of_connection: OwnedSemaphorePermit,
+    _of_worker: OwnedSemaphorePermit,
+}
 
 impl Work {
     pub(super) fn new(front: &Rc<Front>, gate: &Arc<Semaphore>) -> Self {
@@ -60,21 +66,23 @@ impl Work {
     }
 
     pub(super) async fn run(mut self, request: hyper::Request<Incoming>, peer: SocketAddr) -> End {
-        // A client that keeps to the stream limit waits here only behind handlers of streams that it has reset.
-        let place = tokio::time::timeout(QUEUE_PATIENCE, self.gate.clone().acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
+        let Some(places) = self.places().await else {
             self.ended = true;
             return Ok(busy());
         };
         let (front, gone) = (self.front.clone(), self.gone.clone());
         let work = Box::pin(async move { front.respond(request, peer, gone).await });
-        let (work, _) = self.running.insert((work, place));
-        let end = AssertUnwindSafe(work).catch_unwind().await;
+        let (work, _) = self.running.insert((work, places));
+        let end = guarded(work, &self.front, &self.gone).await;
         self.ended = true;
-        end.unwrap_or_else(|_| {
-            self.front.party.emit(Kind::RequestPanicked, self.gone.about.take());
-            Err(h2::Reason::INTERNAL_ERROR.into())
-        })
+        end
+    }
+
+    async fn places(&self) -> Option<Places> {
+        // A client that keeps to the stream limit waits here only behind handlers of streams that it has reset.
+        let of_connection = tokio::time::timeout(QUEUE_PATIENCE, self.gate.clone().acquire_owned()).await;
+        let of_worker = self.front.running.clone().try_acquire_owned();
+        Some(Places { _of_connection: of_connection.ok()?.ok()?, _of_worker: of_worker.ok()? })
     }
 }
 
@@ -86,17 +94,24 @@ impl Drop for Work {
         self.gone.gone.set(true);
         self.gone.left.notify_waiters();
         self.front.party.emit(Kind::ClientGone, self.gone.about.borrow().clone());
-        let Some((work, place)) = self.running.take() else { return };
-        // Beyond the bound the work is dropped: its attempt gives up, and what it had created is released.
-        let Ok(detached) = self.front.detached.clone().try_acquire_owned() else { return };
+        let Some((mut work, places)) = self.running.take() else { return };
+        let (front, gone) = (self.front.clone(), self.gone.clone());
         tokio::task::spawn_local(async move {
-            let _ = AssertUnwindSafe(work).catch_unwind().await;
-            drop((place, detached));
+            let _ = guarded(&mut work, &front, &gone).await;
+            drop(places);
         });
     }
 }
 
+/// A handler that panics ends its own stream only.
+async fn guarded(work: &mut LocalBoxFuture<'static, End>, front: &Front, gone: &Gone) -> End {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        front.party.emit(Kind::RequestPanicked, gone.about.borrow().clone());
+        Err(h2::Reason::INTERNAL_ERROR.into())
+    })
+}
+
 fn busy() -> hyper::Response<ResponseBody> {
-    let problem = ProblemDetails::new(Cause::NfCongestion, "too many requests of this connection are open");
+    let problem = ProblemDetails::new(Cause::NfCongestion, "too many requests are being worked on");
     super::adapter::problem_response(&problem)
 }

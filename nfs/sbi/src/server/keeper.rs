@@ -13,39 +13,39 @@ impl Actor for Keeper {
 /// Everything that the shard created upstream, oldest first.
 #[derive(Message)]
 #[rtype(result = "Vec<Resource>")]
-pub struct Created;
+pub struct Resources;
 
 /// How many of them are neither settled nor committed.
 #[derive(Message)]
 #[rtype(result = "usize")]
-pub struct Open;
+pub struct Unsettled;
 
-/// Release what is committed too: the NF stops, and its memory goes with it.
+/// Create and commit nothing more, and release what is committed: the NF stops, and its memory goes with it.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct ReleaseAll;
+pub struct Close;
 
-impl Handler<Created> for Keeper {
-    type Result = MessageResult<Created>;
+impl Handler<Resources> for Keeper {
+    type Result = MessageResult<Resources>;
 
-    fn handle(&mut self, _: Created, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, _: Resources, _: &mut Context<Self>) -> Self::Result {
         MessageResult(self.0.resources())
     }
 }
 
-impl Handler<Open> for Keeper {
-    type Result = MessageResult<Open>;
+impl Handler<Unsettled> for Keeper {
+    type Result = MessageResult<Unsettled>;
 
-    fn handle(&mut self, _: Open, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.0.open())
+    fn handle(&mut self, _: Unsettled, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(self.0.unsettled())
     }
 }
 
-impl Handler<ReleaseAll> for Keeper {
+impl Handler<Close> for Keeper {
     type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, _: ReleaseAll, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, _: Close, _: &mut Context<Self>) -> Self::Result {
         let ledger = self.0.clone();
-        Box::pin(async move { ledger.disown_all().await })
+        Box::pin(async move { ledger.close().await })
     }
 }

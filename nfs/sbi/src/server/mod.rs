@@ -3,6 +3,7 @@
 //! hyper owns the connections (HTTP/1.1 and HTTP/2 with prior knowledge on one port), a [`Front`] checks deadlines
 //! before and after, and an actix-web app behind it routes to the actor of an NF ([`start`]).
 
+mod accept;
 mod adapter;
 mod admission;
 mod arrival;
@@ -19,15 +20,16 @@ mod reply;
 mod start;
 mod workers;
 
+pub use accept::{Connection, GREETING_PATIENCE, MAX_CONNECTIONS, accept};
 pub use adapter::handler;
 pub use admission::{ABSURD_AGE_MS, Admission, USUAL_LEAD_MS};
-pub use body::ResponseBody;
+pub use body::{MAX_DRAINED_BYTES, RequestBody, ResponseBody};
 pub use delivery::{Delivery, Handover};
 pub use front::{
-    BODY_PATIENCE, Front, Handler, MAX_DETACHED, MAX_HEADER_BYTES, MAX_PENDING_RESETS,
+    BODY_PATIENCE, Front, Handler, MAX_HEADER_BYTES, MAX_PENDING_RESETS, MAX_RUNNING,
     MAX_STREAMS_PER_CONNECTION, Outcome, QUEUE_PATIENCE, WrapsErrors,
 };
-pub use keeper::{Created, Keeper, Open, ReleaseAll};
+pub use keeper::{Close, Keeper, Resources, Unsettled};
 pub use kind::RequestKind;
 pub use nf::{Held, Holding, Holdings, Nf, Shard, Shards, holdings};
 pub use reply::{Failure, Reply};

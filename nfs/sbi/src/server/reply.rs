@@ -1,8 +1,10 @@
 //! What an endpoint answers: a reply, or a failure.
 
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Handover};
 use crate::client::{Answer, Upstream};
 use crate::problem::{Cause, PROBLEM_JSON, ProblemDetails};
+use crate::release::Committed;
+use actix::Recipient;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, Responder, ResponseError};
 use bytes::Bytes;
@@ -11,7 +13,7 @@ use bytes::Bytes;
 #[derive(Debug)]
 pub struct Reply {
     /// The status.
-    pub status: u16,
+    pub status: http::StatusCode,
     /// The `Location` of a created resource.
     pub location: Option<String>,
     /// The body and its media type.
@@ -23,33 +25,44 @@ pub struct Reply {
 const JSON: &str = "application/json";
 
 impl Reply {
-    fn new(status: u16) -> Self {
+    fn new(status: http::StatusCode) -> Self {
         Reply { status, location: None, body: None, delivery: None }
     }
 
     /// 204.
     pub fn no_content() -> Self {
-        Reply::new(204)
+        Reply::new(http::StatusCode::NO_CONTENT)
     }
 
     /// 200 with a JSON body.
     pub fn ok(body: &impl serde::Serialize) -> Self {
-        Reply::new(200).with_json(body)
+        Reply::new(http::StatusCode::OK).with_json(body)
     }
 
     /// 200 with a body that is JSON already.
     pub fn json(body: Bytes) -> Self {
-        Reply { body: Some((JSON, body)), ..Reply::new(200) }
+        Reply { body: Some((JSON, body)), ..Reply::new(http::StatusCode::OK) }
     }
 
-    /// 201 with a JSON body. `delivery` is proof that everything created upstream for it has an owner.
-    pub fn created(location: String, body: &impl serde::Serialize, delivery: Delivery) -> Self {
-        Reply { location: Some(location), delivery: Some(delivery), ..Reply::new(201).with_json(body) }
+    /// 201 with a JSON body. `committed` is the proof that everything created upstream for it has an owner; `actor` is
+    /// told whether it was handed over.
+    pub fn created(
+        location: String,
+        body: &impl serde::Serialize,
+        committed: &Committed,
+        actor: Recipient<Handover>,
+    ) -> Self {
+        Reply::created_here(location, body).delivered_by(Delivery::of(committed, actor))
+    }
+
+    /// 204 to an update; otherwise as [`Reply::created`].
+    pub fn updated(committed: &Committed, actor: Recipient<Handover>) -> Self {
+        Reply::no_content().delivered_by(Delivery::of(committed, actor))
     }
 
     /// 201 with a JSON body, for what exists in this NF alone: nothing was created upstream.
     pub fn created_here(location: String, body: &impl serde::Serialize) -> Self {
-        Reply { location: Some(location), ..Reply::new(201).with_json(body) }
+        Reply { location: Some(location), ..Reply::new(http::StatusCode::CREATED).with_json(body) }
     }
 
     /// The same, telling `delivery` whether it was handed over.
@@ -64,7 +77,7 @@ impl Reply {
         if let Some(delivery) = self.delivery {
             delivery.done();
         }
-        let mut answer = Answer::new(http::StatusCode::from_u16(self.status).unwrap_or_default());
+        let mut answer = Answer::new(self.status);
         let location = self.location.and_then(|l| http::HeaderValue::from_str(&l).ok());
         answer.headers.extend(location.map(|l| (http::header::LOCATION, l)));
         answer.body = self.body.map(|(_, body)| body).unwrap_or_default();
@@ -72,7 +85,7 @@ impl Reply {
     }
 
     fn with_json(mut self, body: &impl serde::Serialize) -> Self {
-        self.body = Some((JSON, serde_json::to_vec(body).unwrap_or_default().into()));
+        self.body = Some((JSON, crate::json::to_bytes(body)));
         self
     }
 
@@ -88,8 +101,7 @@ impl Responder for Reply {
     type Body = actix_web::body::BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = HttpResponse::build(status);
+        let mut response = HttpResponse::build(actix_status(self.status));
         if let Some(location) = self.location {
             response.insert_header(("location", location));
         }
@@ -102,6 +114,11 @@ impl Responder for Reply {
         }
         response
     }
+}
+
+/// The same status in the `http` crate that actix uses.
+fn actix_status(status: http::StatusCode) -> StatusCode {
+    StatusCode::from_u16(status.as_u16()).expect("a status is a status")
 }
 
 /// Why a request is not answered with success.
@@ -118,9 +135,7 @@ impl Failure {
     pub fn new(cause: Cause, detail: impl Into<String>) -> Self {
         Failure::Problem(ProblemDetails::new(cause, detail))
     }
-}
 
-impl Failure {
     /// As an in-process consumer gets it.
     pub fn into_answer(self) -> Answer {
         let problem = match self {
@@ -171,7 +186,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Failure::TimedOut => f.write_str("the client has stopped waiting"),
-            Failure::Problem(problem) => write!(f, "{:?}", problem.detail),
+            Failure::Problem(problem) => f.write_str(problem.detail.as_deref().unwrap_or("an error")),
         }
     }
 }
@@ -180,11 +195,10 @@ impl std::error::Error for Failure {}
 
 impl ResponseError for Failure {
     fn status_code(&self) -> StatusCode {
-        let status = match self {
-            Failure::TimedOut => Cause::TimedOutRequest.status(),
-            Failure::Problem(problem) => problem.http_status().as_u16(),
-        };
-        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        match self {
+            Failure::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+            Failure::Problem(problem) => actix_status(problem.http_status()),
+        }
     }
 
     fn error_response(&self) -> HttpResponse {

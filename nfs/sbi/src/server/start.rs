@@ -1,5 +1,6 @@
 //! Starting an NF: an actor of it on every worker, an actix-web app in front of each, one listener.
 
+use super::accept::{Connection, accept};
 use super::adapter;
 use super::front::Front;
 use super::keeper::Keeper;
@@ -7,14 +8,12 @@ use super::nf::{Nf, Shard, Shards};
 use super::reply::{Failure, Reply};
 use super::workers::Workers;
 use crate::client::Client;
-use crate::net::{Accepted, Listen};
+use crate::net::Listen;
 use crate::party::Party;
 use crate::problem::Cause;
 use crate::release::Ledger;
 use actix::{Actor, Addr};
 use actix_web::{App, HttpRequest, web};
-use std::io;
-use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};
 
 /// The largest request body, in bytes.
@@ -65,7 +64,7 @@ pub async fn start<N: Nf>(
     let (stop, stopped) = oneshot::channel();
     let fronts = (0..workers.count()).map(|n| start_front::<N>(n, &party, &shards, workers)).collect();
     let (done, drained) = oneshot::channel();
-    tokio::task::spawn_local(accept(listener, fronts, stopped, done));
+    tokio::task::spawn_local(deal(listener, fronts, stopped, done));
     Running { party, shards, keepers, port: Port { stop: Some(stop), drained: Some(drained) } }
 }
 
@@ -95,7 +94,7 @@ async fn start_actors<N: Nf>(
     (Shards { actors: actors.into(), here: 0 }, keepers)
 }
 
-type Connections = mpsc::Sender<(Accepted, SocketAddr)>;
+type Connections = mpsc::Sender<Connection>;
 
 fn start_front<N: Nf>(
     index: usize,
@@ -103,18 +102,15 @@ fn start_front<N: Nf>(
     shards: &Shards<N>,
     workers: &Workers,
 ) -> (Connections, oneshot::Receiver<()>) {
-    let (connections, mut arriving) = mpsc::channel::<(Accepted, SocketAddr)>(MAX_CONNECTIONS_WAITING);
+    let (connections, mut arriving) = mpsc::channel(MAX_CONNECTIONS_WAITING);
     let (done, drained) = oneshot::channel();
     let (party, shards) = (party.clone(), Shards { here: index, ..shards.clone() });
     workers.spawn(index, move || {
         tokio::task::spawn_local(async move {
             let grace = party.policy.drain;
             let front = Front::new(party, adapter::handler(app::<N>(shards)).await, N::WRAPS_ERRORS);
-            while let Some((open, peer)) = arriving.recv().await {
-                match open() {
-                    Ok(io) => drop(tokio::task::spawn_local(front.clone().serve(io, peer))),
-                    Err(error) => tracing::warn!(%peer, %error, "a connection could not be taken over"),
-                }
+            while let Some(connection) = arriving.recv().await {
+                tokio::task::spawn_local(front.clone().serve(connection));
             }
             front.shutdown(grace).await;
             let _ = done.send(());
@@ -158,35 +154,27 @@ async fn unknown_path<N: Nf>(request: HttpRequest) -> Result<Reply, Failure> {
     }
 }
 
-/// Accepts connections and deals them to the workers in turn: few long-lived ones spread badly otherwise.
-async fn accept(
-    mut listener: Box<dyn Listen>,
+/// Deals connections to the workers in turn: few long-lived ones spread badly otherwise.
+async fn deal(
+    listener: Box<dyn Listen>,
     fronts: Vec<(Connections, oneshot::Receiver<()>)>,
-    mut stopped: oneshot::Receiver<()>,
+    stopped: oneshot::Receiver<()>,
     done: oneshot::Sender<()>,
 ) {
     let (workers, drained): (Vec<_>, Vec<_>) = fronts.into_iter().unzip();
-    for worker in workers.iter().cycle() {
-        let accepted = tokio::select! {
-            biased;
-            _ = &mut stopped => break,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            // A worker that is behind loses the connection rather than stalling the others.
-            Ok(connection) => drop(worker.try_send(connection)),
-            Err(error) => pause_after(&error).await,
-        }
+    let mut turn = workers.iter().cycle();
+    let accepting = accept(listener, |connection| {
+        // A worker that is behind loses the connection rather than stalling the others.
+        let _ = turn.next().map(|worker| worker.try_send(connection));
+    });
+    tokio::select! {
+        biased;
+        _ = stopped => {}
+        () = accepting => {}
     }
-    drop((listener, workers));
+    drop(workers);
     for worker in drained {
         let _ = worker.await;
     }
     let _ = done.send(());
-}
-
-/// Out of file descriptors, or the like: it passes.
-async fn pause_after(error: &io::Error) {
-    tracing::warn!(%error, "a connection could not be accepted");
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
 }

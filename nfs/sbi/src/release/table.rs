@@ -1,0 +1,183 @@
+//! The ledger's table: its entries, and what finds them.
+
+use super::obligation::{Obligation, State};
+use super::slot::SlotKey;
+use super::undo::{Settle, Undo};
+use crate::client::{Call, TimingMode};
+use crate::event::RequestId;
+use crate::party::Served;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many settled entries are kept for people to look at.
+pub const MAX_SETTLED: usize = 10_000;
+
+/// Numbers obligations within their ledger, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObligationId(pub(super) u64);
+
+/// Numbers attempts within their ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttemptId(pub(super) u64);
+
+/// Names a context that owns created resources.
+pub type OwnerKey = String;
+
+/// What an attempt tells the ledger of a create before it is sent.
+pub(super) struct Intent {
+    pub(super) kind: &'static str,
+    pub(super) undo: Undo,
+    /// What the URI held before, until the newer value is known to have reached its consumer.
+    pub(super) before: Option<Value>,
+    pub(super) settle: Settle,
+    pub(super) slot: Option<SlotKey>,
+    /// The URI that the create is sent to.
+    pub(super) target: String,
+    pub(super) attempt: AttemptId,
+    pub(super) served: Served,
+    pub(super) peer: String,
+}
+
+/// One create, and what is known of it by now.
+pub(super) struct Entry {
+    pub(super) intent: Intent,
+    pub(super) obligation: Obligation,
+    /// The resource's URI, once it is known.
+    pub(super) uri: Option<String>,
+    pub(super) owner: Option<OwnerKey>,
+    /// Whether the timing headers are left out of its undo: its producer called a fresh one late.
+    pub(super) untimed: bool,
+    pub(super) history: Vec<(f64, State)>,
+}
+
+impl Entry {
+    pub(super) fn state(&self) -> State {
+        self.obligation.state()
+    }
+
+    /// The resource's URI as far as it is known: until then, the URI that the create was sent to.
+    pub(super) fn known_uri(&self) -> &str {
+        self.uri.as_deref().unwrap_or(&self.intent.target)
+    }
+
+    /// The request that ends the resource or restores what was there before; `None` while it cannot be addressed.
+    pub(super) fn undo_call(&self) -> Option<Call> {
+        let call = match &self.intent.before {
+            Some(before) => Undo::put_back(self.intent.target.clone(), before.clone()).call(None),
+            None => self.intent.undo.call(self.uri.as_deref()),
+        }?;
+        let timing = if self.untimed { TimingMode::Omitted } else { call.timing };
+        Some(Call { timing, ..call })
+    }
+}
+
+/// An entry of the ledger, for people and verdicts.
+#[derive(Clone, Debug, Serialize)]
+pub struct Resource {
+    /// Its name: NF, shard and number.
+    pub id: String,
+    /// What it is: `sdm-subscription`, `smf-registration`, `sm-context`.
+    pub kind: &'static str,
+    /// Who created it.
+    pub by: String,
+    /// Where.
+    pub at: String,
+    /// Its URI; the URI that the create was sent to while it has none.
+    pub uri: String,
+    /// The request for which it was created.
+    pub request: RequestId,
+    /// How far it has come.
+    pub state: State,
+    /// Milliseconds since the process started, and the state entered then.
+    pub history: Vec<(f64, State)>,
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The entries that are not settled, and the newest of those that are.
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) entries: BTreeMap<ObligationId, Entry>,
+    pub(super) by_attempt: Index<AttemptId>,
+    pub(super) by_slot: Index<SlotKey>,
+    pub(super) by_owner: Index<OwnerKey>,
+    pub(super) settled: VecDeque<Resource>,
+    obligations: u64,
+    attempts: u64,
+}
+
+impl Table {
+    pub(super) fn next_attempt(&mut self) -> AttemptId {
+        self.attempts += 1;
+        AttemptId(self.attempts)
+    }
+
+    pub(super) fn insert(&mut self, entry: Entry) -> ObligationId {
+        self.obligations += 1;
+        let id = ObligationId(self.obligations);
+        self.by_attempt.add(entry.intent.attempt, id);
+        if let Some(slot) = &entry.intent.slot {
+            self.by_slot.add(slot.clone(), id);
+        }
+        self.entries.insert(id, entry);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: ObligationId) -> Option<Entry> {
+        let entry = self.entries.remove(&id)?;
+        self.by_attempt.remove(&entry.intent.attempt, id);
+        if let Some(slot) = &entry.intent.slot {
+            self.by_slot.remove(slot, id);
+        }
+        if let Some(owner) = &entry.owner {
+            self.by_owner.remove(owner, id);
+        }
+        Some(entry)
+    }
+
+    pub(super) fn keep_settled(&mut self, resource: Resource) {
+        if self.settled.len() == MAX_SETTLED {
+            self.settled.pop_front();
+        }
+        self.settled.push_back(resource);
+    }
+}
+
+/// The entries that share a key, oldest first.
+pub(super) struct Index<K: Ord>(BTreeMap<K, Vec<ObligationId>>);
+
+impl<K: Ord> Default for Index<K> {
+    fn default() -> Self {
+        Index(BTreeMap::new())
+    }
+}
+
+impl<K: Ord> Index<K> {
+    pub(super) fn add(&mut self, key: K, id: ObligationId) {
+        self.0.entry(key).or_default().push(id);
+    }
+
+    pub(super) fn remove(&mut self, key: &K, id: ObligationId) {
+        let Some(ids) = self.0.get_mut(key) else { return };
+        ids.retain(|other| *other != id);
+        if ids.is_empty() {
+            self.0.remove(key);
+        }
+    }
+
+    pub(super) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Vec<ObligationId>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.0.get(key).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.0.keys()
+    }
+}
