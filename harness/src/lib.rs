@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod demo;
+pub mod fault_spec;
 pub mod lab;
 pub mod operator;
 pub mod process;

@@ -1,11 +1,12 @@
 //! The NFs of one process, as its operator sees them.
 
 use actix::{Addr, Recipient};
+use amf::Amf;
 use futures_util::future::join_all;
 use sbi::env::Env;
 use sbi::party::Party;
 use sbi::release::Resource;
-use sbi::server::{Close, Held, Holdings, Keeper, Resources, Unsettled};
+use sbi::server::{Close, Forget, Held, Holdings, Keeper, ReleaseAll, Resources, Shards, Unsettled};
 use std::sync::Arc;
 use udr::Repository;
 
@@ -18,6 +19,12 @@ pub struct NfHandle {
     pub holdings: Vec<Recipient<Holdings>>,
     /// Their ledgers.
     pub keepers: Vec<Addr<Keeper>>,
+    /// Who forgets on request.
+    pub forgetful: Vec<Recipient<Forget>>,
+    /// Its APIs, as path prefixes.
+    pub apis: &'static [&'static str],
+    /// Its actors, if it is an AMF: whom to ask for stimuli.
+    pub amf: Option<Shards<Amf>>,
 }
 
 impl NfHandle {
@@ -57,6 +64,17 @@ impl NfHandle {
             unsettled += keeper.send(Unsettled).await.unwrap_or_default();
         }
         unsettled
+    }
+
+    /// Releases what it owns.
+    pub async fn release_all(&self) {
+        join_all(self.keepers.iter().map(|keeper| keeper.send(ReleaseAll))).await;
+    }
+
+    /// Forgets its contexts, and what it has settled.
+    async fn forget(&self) {
+        join_all(self.forgetful.iter().map(|shard| shard.send(Forget))).await;
+        join_all(self.keepers.iter().map(|keeper| keeper.send(Forget))).await;
     }
 
     /// Lets it create and commit nothing more, and releases what it owns.
@@ -101,6 +119,18 @@ impl Process {
             all.extend(nf.resources().await);
         }
         all
+    }
+
+    /// Forgets contexts, what consumers wrote, settled resources, events and requests.
+    pub async fn forget(&self) {
+        for nf in &self.nfs {
+            nf.forget().await;
+        }
+        if let Some((_, repository)) = &self.local_udr {
+            repository.forget();
+        }
+        self.env.events.clear();
+        self.env.traffic.clear();
     }
 
     /// Whether nothing runs and everything is settled or committed.

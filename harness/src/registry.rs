@@ -1,12 +1,12 @@
 //! The NFs that there are: adding one is a line here.
 
 use crate::process::NfHandle;
-use actix::Recipient;
 use amf::Amf;
 use api::common::PlmnId;
+use sbi::client::not_given;
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
-use sbi::server::{self, Nf, Port, Shards, Workers};
+use sbi::server::{self, Nf, Port, Workers};
 use smf::Smf;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,15 @@ use udr::{Repository, Udr};
 /// The apiRoot under which a UDM without a UDR finds its own store.
 pub const LOCAL_UDR: &str = "http://udr.in-process";
 
-/// Where an NF that was given no peer of a type sends its calls: nobody listens there.
-const NOBODY: &str = "http://127.0.0.1:9";
+/// Which producers an NF of this type calls.
+pub fn calls(nf_type: NfType) -> &'static [NfType] {
+    match nf_type {
+        NfType::Amf => &[NfType::Smf],
+        NfType::Smf => &[NfType::Udm],
+        NfType::Udm => &[NfType::Udr],
+        NfType::Udr => &[],
+    }
+}
 
 /// What an NF is wired to.
 #[derive(Clone)]
@@ -32,7 +39,7 @@ pub struct Wiring {
 
 impl Wiring {
     fn peer(&self, nf_type: NfType) -> String {
-        self.peers.get(&nf_type).cloned().unwrap_or_else(|| NOBODY.into())
+        self.peers.get(&nf_type).cloned().unwrap_or_else(|| not_given(nf_type))
     }
 
     /// Whether a UDM keeps its data in its own process.
@@ -58,8 +65,6 @@ pub struct Started {
     pub handle: NfHandle,
     /// Its port.
     pub port: Port,
-    /// Its actors, if it is an AMF: whom to ask for stimuli.
-    pub amf: Option<Shards<Amf>>,
 }
 
 /// Starts an NF of the party's type.
@@ -69,7 +74,8 @@ pub async fn start(party: Party, wiring: &Wiring, listener: Box<dyn Listen>, wor
             let config = amf::Config { smf: wiring.peer(NfType::Smf), plmn: wiring.plmn.clone() };
             let running = server::start::<Amf>(party, config, listener, workers).await;
             let amf = Some(running.shards.clone());
-            Started { amf, ..started(running) }
+            let Started { handle, port } = started(running);
+            Started { handle: NfHandle { amf, ..handle }, port }
         }
         NfType::Smf => {
             let config = smf::Config { udm: wiring.peer(NfType::Udm), plmn: wiring.plmn.clone() };
@@ -87,7 +93,13 @@ pub async fn start(party: Party, wiring: &Wiring, listener: Box<dyn Listen>, wor
 }
 
 fn started<N: Nf>(running: server::Running<N>) -> Started {
-    let holdings: Vec<Recipient<server::Holdings>> = server::holdings(&running.shards);
-    let handle = NfHandle { party: running.party, holdings, keepers: running.keepers };
-    Started { handle, port: running.port, amf: None }
+    let handle = NfHandle {
+        party: running.party,
+        holdings: running.shards.recipients(),
+        keepers: running.keepers,
+        forgetful: running.shards.recipients(),
+        apis: N::APIS,
+        amf: None,
+    };
+    Started { handle, port: running.port }
 }

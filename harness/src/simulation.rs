@@ -7,6 +7,7 @@ use sbi::env::{Entropy, Env};
 use sbi::event::Events;
 use sbi::fault::Faults;
 use sbi::net::{Accepted, BoxIo, Listen, Net};
+use sbi::traffic::Traffic;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -61,6 +62,7 @@ impl Weather {
             clock: Clock::new(Arc::new(SimulatedTime)),
             entropy: Entropy::from_seed(self.seed),
             events: Events::default(),
+            traffic: Traffic::default(),
             faults: Faults::default(),
             directory: Directory::default(),
         }

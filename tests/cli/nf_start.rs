@@ -156,3 +156,17 @@ fn a_producer_that_comes_back_at_its_address_is_reached_again() {
         assert_eq!([create(), create(), create()], [201; 3], "{signal}: after the UDM came back");
     }
 }
+
+/// Nothing is sent to an address that nobody named.
+#[test]
+fn an_smf_without_a_udm_says_what_it_lacks() {
+    let smf = NfProcess::start("smf", &["--peer", "udr=http://127.0.0.1:9"]);
+    wait_until("the SMF has said so", || smf.stderr().contains("calls no UDR"));
+    assert!(smf.stderr().contains("no --peer udm=..."), "{}", smf.stderr());
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    let refused = request(Protocol::H2c, "POST", &uri, &content_type, &body);
+    let problem = refused.json()["error"].clone();
+    assert_eq!((refused.status, &problem["cause"]), (504, &"TARGET_NF_NOT_REACHABLE".into()));
+    assert!(problem["detail"].as_str().unwrap().contains("--peer udm="), "{problem}");
+}

@@ -83,3 +83,17 @@ fn what_cannot_be_released_is_named_and_exits_1() {
         assert!(ended.stderr.contains(&format!("left at udm: {resource}")), "{}", ended.stderr);
     }
 }
+
+#[test]
+fn a_second_signal_names_what_is_left_and_exits_1() {
+    let (udm, gate, smf) = smf_behind_gate();
+    gate.open();
+    assert_eq!(create_in_background(&smf).join().unwrap().status, 201);
+    udm.signal("STOP");
+    smf.signal("TERM");
+    wait_until("the SMF is stopping", || smf.stderr().contains("stopping"));
+    let ended = smf.stop("TERM");
+    udm.signal("CONT");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("left at "), "{}", ended.stderr);
+}

@@ -49,7 +49,8 @@ fn errors_are_problems_that_say_what_would_have_been_right() {
     let udm = NfProcess::start("udm", &[]);
     for protocol in BOTH {
         for (method, path, status, said) in [
-            ("GET", "/nope", 404, "/mock5g/v1/held"),
+            ("GET", "/nope", 404, "below /mock5g/v1: nfs"),
+            ("GET", "/mock5g/v1/held?state=open", 400, "expected nf"),
             ("POST", "/livez", 405, "Method Not Allowed"),
             ("GET", "/mock5g/v1/held?nf=smf", 404, "there is udm"),
             ("GET", "/mock5g/v1/resources?state=lost", 400, "expected open, committed"),

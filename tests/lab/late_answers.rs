@@ -3,7 +3,7 @@
 
 use crate::support::stub::{Gate, Reply, Stub};
 use crate::support::{
-    Headers, assert_504_t, create_a, is, is_about, lab_with_udm, lab_with_udr, ms, reg_a, send,
+    Headers, SUBSCRIPTIONS, assert_504_t, create_a, is, is_about, lab_with_udm, lab_with_udr, ms, reg_a, send,
 };
 use h2::Reason;
 use mock5g::lab::PduSession;
@@ -84,4 +84,18 @@ async fn the_amfs_late_201_is_released() {
     lab.wait_for("the late 201", is("amf", Kind::ResponseLate)).await;
     let verdict = lab.expect_nothing_hanging().await;
     assert_eq!(verdict.to_string(), "created 5, committed 0, released 5, hanging 0");
+}
+
+/// The head alone tells what was created, and where.
+#[actix::test]
+async fn a_201_whose_body_never_ends_is_released_at_its_location() {
+    let stub = Stub::start().await;
+    let location = format!("{}{SUBSCRIPTIONS}/1", stub.root());
+    stub.once("POST", "/sdm-subscriptions", Reply::status(201).header("location", &location).without_end());
+    let lab = lab_with_udm(&stub).start().await;
+    assert_504_t(&send(&lab, create_a(&lab).pair(0, "200")).await, true);
+    let verdict = lab.expect_nothing_hanging().await;
+    assert_eq!(verdict.to_string(), "created 1, committed 0, released 1, hanging 0");
+    assert_eq!(stub.methods(), ["GET", "POST", "DELETE"]);
+    stub.expect_no_leak();
 }

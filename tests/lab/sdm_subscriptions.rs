@@ -1,15 +1,16 @@
 //! TS 29.503 §5.2.2.3 (Rel-17), our rule 16: `implicitUnsubscribe`, `uniqueSubscription` and `expires` are honoured;
 //! giving up never takes what another session holds; a notification for what was released changes nothing.
 
-use crate::support::stub::Stub;
+use crate::support::raw::Connection;
+use crate::support::stub::{Gate, Reply, Stub};
 use crate::support::{
-    Headers, REGISTRATION, SMF_A, assert_504_t, body_a, create, create_a, held, is, lab, lab_with_udm, reg_a,
-    registration_of, request, send, subscribe, subscription, with,
+    Headers, REGISTRATION, SMF_A, SUBSCRIPTIONS_AT_UDR, assert_504_t, body_a, create, create_a, held, is,
+    lab, lab_with_udm, lab_with_udr, reg_a, registration_of, request, send, subscribe, subscription, with,
 };
 use http::Method;
 use mock5g::lab::Lab;
 use sbi::client::Call;
-use sbi::event::Kind;
+use sbi::event::{Event, Kind};
 use sbi::fault::Rule;
 use serde_json::{Value, json};
 
@@ -100,5 +101,32 @@ async fn a_given_up_session_is_not_notified_either() {
     assert_eq!(send(&lab, create_a(&lab)).await.status, 403);
     let address = stub.received("POST", "/")[0].json()["callbackReference"].as_str().unwrap().to_owned();
     assert_eq!(send(&lab, Call::new(Method::POST, address).with_json(&json!({}))).await.status, 404);
+    lab.expect_nothing_hanging().await;
+}
+
+/// The second answer names the same subscription: it stays, though the first one could not be handed over.
+#[actix::test]
+async fn a_unique_subscription_stays_for_whoever_was_answered() {
+    let (stub, gate) = (Stub::start().await, Gate::closed());
+    let location = format!("{}{SUBSCRIPTIONS_AT_UDR}/1", stub.root());
+    stub.once("POST", "/", Reply::status(201).header("location", location).behind(&gate));
+    let lab = lab_with_udr(&stub).start().await;
+    let unique = subscribe(&lab, &with(subscription(), "uniqueSubscription", json!(true)));
+    let mut first = Connection::open(&lab.api_root("udm")).await;
+    let left = first.send(&unique).await;
+    stub.wait("POST", "/").await;
+    let mut second = Connection::open(&lab.api_root("udm")).await;
+    let asked_again = second.send(&unique).await;
+    let received = |e: &&Event| is("udm", Kind::RequestReceived)(e);
+    lab.wait_for("the second request", |_| lab.events().iter().filter(received).count() == 2).await;
+    left.reset();
+    lab.wait_for("the first client leaves", is("udm", Kind::ClientGone)).await;
+    gate.open();
+    let answer = asked_again.answer().await.unwrap();
+    assert_eq!(answer.status, 201, "{answer:?}");
+    lab.wait_for("the first answer", is("udm", Kind::ResponseUndeliverable)).await;
+    lab.settle().await;
+    let ended = send(&lab, Call::new(Method::DELETE, answer.location().unwrap())).await;
+    assert_eq!(ended.status, 204, "{}", lab.transcript());
     lab.expect_nothing_hanging().await;
 }

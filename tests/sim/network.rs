@@ -82,7 +82,7 @@ fn a_put_of_which_nothing_is_ever_heard_is_looked_for_and_told() {
 #[test]
 fn behind_a_gateways_504_the_registration_is_looked_for() {
     play(|lab| async move {
-        let html = Effect::Status(http::StatusCode::GATEWAY_TIMEOUT, Some("\"upstream timed out\"".into()));
+        let html = Effect::json(504, "\"upstream timed out\"");
         lab.fault(Rule::at("udm").on_response().matching("PUT", "/smf-registrations/").effect(html).once());
         let outcome = lab.establish(PduSession::default()).await;
         assert_eq!(outcome.as_str(), "refused", "{}", transcript(&lab));

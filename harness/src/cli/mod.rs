@@ -7,7 +7,7 @@ mod nf;
 
 use crate::demo::{self, Format, SCENARIOS, Scenario};
 use clap::{Args, Parser, Subcommand};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -88,7 +88,9 @@ pub fn run() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Well.into() };
         }
     };
-    tracing_subscriber::fmt().with_env_filter(log_filter()).with_writer(std::io::stderr).init();
+    let ansi = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let log = tracing_subscriber::fmt().with_env_filter(log_filter()).with_writer(io::stderr);
+    log.with_ansi(ansi).init();
     let system = actix::System::new();
     let exit = match cli.command {
         Command::Demo(args) => system.block_on(run_demo(args)),

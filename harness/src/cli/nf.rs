@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Start one NF, until Ctrl-C or SIGTERM
@@ -30,7 +30,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// when it needs them.
 ///
 /// On SIGTERM or Ctrl-C it lets requests end, then releases what it still owns upstream, at most 5 s for each, and says
-/// what it could not release; a second signal ends it at once.
+/// what it could not release; a second signal ends it at once. Stop consumers before their producers: who is gone cannot
+/// be asked to release anything.
 #[derive(Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct NfArgs {
@@ -48,7 +49,8 @@ pub(super) struct NfArgs {
     /// A producer that this NF calls, e.g. udm=http://127.0.0.1:7712; may be repeated, once for each type
     #[arg(long = "peer", value_name = "TYPE=APIROOT", value_parser = peer)]
     peers: Vec<(NfType, String)>,
-    /// Where the operator plane listens [default: 127.0.0.1 and the SBI port + 1000; a free port if that is 0]
+    /// Where the operator plane listens [default: 127.0.0.1 and the SBI port + 1000; a free port if the SBI port is 0 or
+    /// above 64535]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     admin: Option<SocketAddr>,
 }
@@ -79,7 +81,8 @@ fn api_root(text: &str) -> Result<String, String> {
     let authority = uri.authority().ok_or_else(expected)?;
     let no_port = authority.as_str().ends_with(authority.host());
     let callable = no_port || authority.port_u16().is_some_and(|port| port > 0);
-    if callable && uri.scheme_str() == Some("http") && uri.query().is_none() {
+    let plain = text.is_ascii() && !authority.as_str().contains('@');
+    if callable && plain && uri.scheme_str() == Some("http") && uri.query().is_none() {
         Ok(text.to_owned())
     } else {
         Err(expected())
@@ -89,6 +92,9 @@ fn api_root(text: &str) -> Result<String, String> {
 /// An apiRoot to hand out: others cannot call 0.0.0.0.
 fn own_api_root(text: &str) -> Result<String, String> {
     let root = api_root(text)?;
+    if root.split('/').count() > 3 {
+        return Err(format!("expected http://host[:port] without a path, but found {text:?}"));
+    }
     let uri: http::Uri = root.parse().map_err(|_| "expected a URI")?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     match host.parse::<IpAddr>() {
@@ -139,12 +145,10 @@ impl Ready<'_> {
 
 pub(super) async fn run(args: NfArgs) -> Exit {
     if let Some(twice) = named_twice(&args.peers) {
-        eprintln!(
-            "error: --peer names more than one {}; an NF calls one producer of each type",
-            twice.as_str()
-        );
+        eprintln!("error: --peer names more than one {twice}; an NF calls one producer of each type");
         return Exit::Usage;
     }
+    warn_of_peers(&args);
     match serve(&args).await {
         Ok(exit) => exit,
         Err(error) => {
@@ -159,17 +163,29 @@ fn named_twice(peers: &[(NfType, String)]) -> Option<NfType> {
     peers.iter().map(|(nf_type, _)| *nf_type).find(|nf_type| !seen.insert(*nf_type))
 }
 
+/// Says which peers are missing and which are never called. A UDM without a UDR keeps its data itself.
+fn warn_of_peers(args: &NfArgs) {
+    let (this, calls) = (args.nf_type, registry::calls(args.nf_type));
+    let given = |wanted: NfType| args.peers.iter().any(|(nf_type, _)| *nf_type == wanted);
+    for missing in calls.iter().filter(|called| !given(**called) && this != NfType::Udm) {
+        eprintln!("note: no --peer {}=...: what needs a {missing} is answered 504", missing.name());
+    }
+    for (unused, _) in args.peers.iter().filter(|(given, _)| !calls.contains(given)) {
+        eprintln!("note: a mock {this} calls no {unused}: --peer {}=... changes nothing", unused.name());
+    }
+}
+
 /// From the first socket to the last release; an error is the environment's fault.
 async fn serve(args: &NfArgs) -> Result<Exit, String> {
     let mut signals = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}"))?;
     let env = Env::system();
     let Places { sbi, admin, api_root, admin_root } = listen(args, &env).await?;
-    let name = args.nf_type.as_str().to_lowercase();
+    let name = args.nf_type.name();
     let wiring = wiring(args, &env);
     let workers = Workers::threads(std::thread::available_parallelism().map_or(1, usize::from));
-    env.directory.add(&api_root, &name);
+    env.directory.add(&api_root, name);
     let party = Party {
-        name: name.as_str().into(),
+        name: name.into(),
         nf_type: args.nf_type,
         instance_id: env.entropy.uuid(),
         api_root: api_root.as_str().into(),
@@ -179,16 +195,17 @@ async fn serve(args: &NfArgs) -> Result<Exit, String> {
     let started = registry::start(party, &wiring, sbi, &workers).await;
     let operator = operator_of(&env, &started, &wiring);
     actix::spawn(operator::serve(operator.clone(), admin));
-    let ready = Ready { nf: &name, sbi: &api_root, admin: &admin_root };
+    let ready = Ready { nf: name, sbi: &api_root, admin: &admin_root };
     ready.tell().map_err(|e| format!("cannot say on stdout where this NF listens: {e}"))?;
     let first = signals.next().await;
     operator.ready.store(false, Relaxed);
-    let left = tokio::select! {
-        left = drain(started) => left,
-        _ = signals.next() => return Ok(Exit::Interrupted),
+    let handle = started.handle.clone();
+    let (left, last) = tokio::select! {
+        left = drain(started) => (left, first),
+        second = signals.next() => (tell_left(&handle).await, second),
     };
     workers.stop();
-    Ok(match (left, first) {
+    Ok(match (left, last) {
         (0, Stop::Terminate) => Exit::Well,
         (0, Stop::Interrupt) => Exit::Interrupted,
         _ => Exit::VerdictFailed,
@@ -198,7 +215,7 @@ async fn serve(args: &NfArgs) -> Result<Exit, String> {
 async fn listen(args: &NfArgs, env: &Env) -> Result<Places, String> {
     let bind = args.bind.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port(args.nf_type))));
     let (sbi, bound) = listen_at(env, bind, "--bind").await?;
-    let admin_port = if bind.port() == 0 { 0 } else { bind.port().saturating_add(1000) };
+    let admin_port = if bind.port() == 0 { 0 } else { bind.port().checked_add(1000).unwrap_or(0) };
     let admin = args.admin.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], admin_port)));
     let (admin, admin_bound) = listen_at(env, admin, "--admin").await?;
     let api_root = args.advertise.clone().unwrap_or_else(|| format!("http://{}", reachable(bound)));
@@ -232,7 +249,7 @@ fn wiring(args: &NfArgs, env: &Env) -> Wiring {
     let repository = Arc::default();
     subscribers::provision_defaults(&repository);
     for (nf_type, root) in &args.peers {
-        env.directory.add(root, &nf_type.as_str().to_lowercase());
+        env.directory.add(root, nf_type.name());
     }
     env.directory.add(LOCAL_UDR, "udr");
     let peers: BTreeMap<_, _> = args.peers.iter().cloned().collect();
@@ -243,7 +260,7 @@ fn operator_of(env: &Env, started: &Started, wiring: &Wiring) -> Operator {
     let keeps_own_data = started.handle.party.nf_type == NfType::Udm && wiring.has_local_udr();
     let local_udr = keeps_own_data.then(|| (LOCAL_UDR.to_owned(), wiring.repository.clone()));
     let process = Process { env: env.clone(), nfs: vec![started.handle.clone()], local_udr };
-    Operator { process, ready: Arc::new(AtomicBool::new(true)) }
+    Operator::of(process)
 }
 
 /// Who wants the NF to stop.

@@ -8,7 +8,7 @@ use crate::simulation::Weather;
 use crate::subscribers;
 use api::common::{PlmnId, Supi};
 use api::nudm_sdm::SessionManagementSubscriptionData;
-use sbi::env::{Entropy, Env};
+use sbi::env::{Entropy, Env, stable_hash};
 use sbi::event::Event;
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
@@ -176,7 +176,7 @@ impl Builder {
         for nf in &self.nfs {
             let (nf, env, stage) = (nf.clone(), env.clone(), stage.clone());
             let (wiring, root, shards) = (wiring.clone(), roots[&nf.name].clone(), self.workers);
-            let env = Env { entropy: Entropy::from_seed(weather.seed ^ hash(&nf.name)), ..env };
+            let env = Env { entropy: Entropy::from_seed(weather.seed ^ stable_hash(&nf.name)), ..env };
             sim.host(nf.name.clone(), move || {
                 let (nf, env, stage, wiring, root) =
                     (nf.clone(), env.clone(), stage.clone(), wiring.clone(), root.clone());
@@ -202,7 +202,7 @@ impl Builder {
 }
 
 fn default_name(nf_type: NfType) -> String {
-    nf_type.as_str().to_lowercase()
+    nf_type.name().to_owned()
 }
 
 impl Planned {
@@ -231,7 +231,7 @@ fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Wo
     env.directory.add(LOCAL_UDR, "udr");
     let local_udr = wiring.has_local_udr().then(|| (LOCAL_UDR.to_owned(), wiring.repository.clone()));
     let nfs = started.iter().map(|s| s.handle.clone()).collect();
-    let amf = started.iter().find_map(|s| s.amf.clone()).expect("every lab has an AMF");
+    let amf = started.iter().find_map(|s| s.handle.amf.clone()).expect("every lab has an AMF");
     let client = LabClient::new(env.for_nf());
     Lab { process: Process { env, nfs, local_udr }, amf, client, started, workers }
 }
@@ -276,8 +276,4 @@ impl Simulated {
         let line = |event: &Event| serde_json::to_string(event).unwrap_or_default() + "\n";
         self.events.iter().map(line).collect()
     }
-}
-
-fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }

@@ -6,7 +6,7 @@ use actix::{Actor, Context, Handler, MessageResult};
 use actix_web::web;
 use api::common::PlmnId;
 use sbi::party::NfType;
-use sbi::server::{Handover, Holding, Holdings, Nf, Shard};
+use sbi::server::{Forget, Handover, Holding, Holdings, Nf, Shard};
 use sbi::turns::Turns;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -57,6 +57,14 @@ impl Handler<Handover> for Amf {
 
     /// An AMF creates nothing for its clients.
     fn handle(&mut self, _: Handover, _: &mut Context<Self>) {}
+}
+
+impl Handler<Forget> for Amf {
+    type Result = ();
+
+    fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
+        self.0.sessions.borrow_mut().clear();
+    }
 }
 
 impl Handler<Holdings> for Amf {

@@ -8,7 +8,7 @@ mod slice;
 mod supi;
 
 pub use crate::text::Malformed;
-pub use nf::{NfInstanceId, RefToBinaryData, Uri};
+pub use nf::{MAX_CALLBACK_BYTES, NfInstanceId, RefToBinaryData, Uri, expect_callback};
 pub use plmn::{AmfId, Guami, Mcc, Mnc, Nid, PlmnId};
 pub use qos::{Ambr, Arp, BitRate, PreemptionCapability, PreemptionVulnerability, SubscribedDefaultQos};
 pub use session::{AccessType, Dnn, PduSessionId, PduSessionType, SscMode};

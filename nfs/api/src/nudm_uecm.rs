@@ -11,6 +11,7 @@ use crate::bounds::non_empty;
 use crate::common::{Dnn, NfInstanceId, PduSessionId, PlmnId, Rest, Snssai, Supi};
 use crate::decode::Ie;
 use crate::percent::encoded;
+use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use serde::{Deserialize, Serialize};
 
 /// The registrations of the SMFs that serve `supi`.
@@ -41,6 +42,18 @@ pub struct SmfRegistration {
     /// Everything else.
     #[serde(flatten)]
     pub rest: Rest,
+}
+
+impl SmfRegistration {
+    /// Refuses a registration of another session than the one that its path names.
+    pub fn expect_session(&self, named: PduSessionId) -> Result<(), ProblemDetails> {
+        if self.pdu_session_id == named {
+            return Ok(());
+        }
+        let param = InvalidParam::body("/pduSessionId", "expected the same as in the path");
+        let detail = format!("the path says session {named}");
+        Err(ProblemDetails::new(Cause::MandatoryIeIncorrect, detail).with_param(param))
+    }
 }
 
 impl Ie for SmfRegistration {

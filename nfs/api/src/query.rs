@@ -37,6 +37,14 @@ impl Query {
         Ok(Query { params: pieces.map(param).collect::<Result<_, _>>()? })
     }
 
+    /// The same, refused if it has a parameter that is none of `known`: a name that is misspelt would do nothing.
+    pub fn only(self, known: &[&str]) -> Result<Query, ProblemDetails> {
+        match self.params.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, _)) => Err(refused(name, &format!("expected {}", known.join(" or ")))),
+            None => Ok(self),
+        }
+    }
+
     /// The values of the parameter `name`.
     pub fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         self.params.iter().filter(move |(n, _)| n == name).map(|(_, value)| value.as_str())

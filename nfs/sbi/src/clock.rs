@@ -4,6 +4,7 @@
 //! ([`crate::deadline::Deadline`]); from then on a step of the wall clock neither fires nor cancels anything.
 
 use crate::header::SenderTimestamp;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -67,9 +68,26 @@ impl Clock {
     }
 }
 
-/// Milliseconds since the Unix epoch of an RFC 3339 time; `None` if the text is none.
+/// Milliseconds since the Unix epoch of an RFC 3339 time; `None` if the text is none. `9999-12-31T23:59:59Z`, which
+/// says never, is one; fractions may have any number of digits.
 pub fn unix_ms_of_rfc3339(text: &str) -> Option<i64> {
-    text.parse::<jiff::Timestamp>().ok().map(|at| at.as_millisecond())
+    let text = with_nanoseconds_at_most(text);
+    let pieces = jiff::fmt::temporal::Pieces::parse(&*text).ok()?;
+    let offset = pieces.to_numeric_offset()?;
+    let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
+    let local = pieces.date().to_datetime(pieces.time()?).duration_since(epoch);
+    i64::try_from(local.as_millis()).ok().map(|ms| ms - i64::from(offset.seconds()) * 1000)
+}
+
+/// The text without the digits of a fraction that are finer than a nanosecond.
+fn with_nanoseconds_at_most(text: &str) -> Cow<'_, str> {
+    const NANOSECONDS: usize = 9;
+    let Some((before, after)) = text.split_once('.') else { return text.into() };
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    match digits > NANOSECONDS {
+        true => format!("{before}.{}{}", &after[..NANOSECONDS], &after[digits..]).into(),
+        false => text.into(),
+    }
 }
 
 struct System {
@@ -86,5 +104,26 @@ impl TimeSource for System {
 
     fn elapsed(&self) -> Duration {
         self.start.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc_3339_is_read_to_the_end_of_time() {
+        for (text, ms) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2026-11-30T01:25:02.388Z", Some(1_796_001_902_388)),
+            ("2026-11-30T03:25:02.388123456789+02:00", Some(1_796_001_902_388)),
+            ("9999-12-31T23:59:59Z", Some(253_402_300_799_000)),
+            ("2026-11-30T01:25:02", None),
+            ("2026-11-30", None),
+            ("soon", None),
+            ("", None),
+        ] {
+            assert_eq!(unix_ms_of_rfc3339(text), ms, "{text}");
+        }
     }
 }

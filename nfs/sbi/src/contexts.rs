@@ -24,6 +24,12 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
         self.0.entry(key).or_default().push((owner, context));
     }
 
+    /// The context `owner`.
+    pub fn get_mut(&mut self, key: &K, owner: &str) -> Option<&mut C> {
+        let stack = self.0.get_mut(key)?;
+        stack.iter_mut().find(|(other, _)| other == owner).map(|(_, context)| context)
+    }
+
     /// Removes the context `owner`.
     pub fn remove(&mut self, key: &K, owner: &str) -> Option<C> {
         let stack = self.0.get_mut(key)?;
@@ -45,6 +51,16 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
     /// Removes all contexts of `key`, oldest first.
     pub fn take(&mut self, key: &K) -> Vec<(OwnerKey, C)> {
         self.0.remove(key).unwrap_or_default()
+    }
+
+    /// How many keys have a context.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none has.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The newest context of each key.

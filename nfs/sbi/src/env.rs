@@ -5,6 +5,7 @@ use crate::directory::Directory;
 use crate::event::Events;
 use crate::fault::Faults;
 use crate::net::{Net, Tcp};
+use crate::traffic::Traffic;
 use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
@@ -19,6 +20,8 @@ pub struct Env {
     pub entropy: Entropy,
     /// The process's event stream.
     pub events: Events,
+    /// The newest requests of the process.
+    pub traffic: Traffic,
     /// The process's fault rules.
     pub faults: Faults,
     /// Names of authorities, for events.
@@ -33,6 +36,7 @@ impl Env {
             clock: Clock::system(),
             entropy: Entropy::from_os(),
             events: Events::default(),
+            traffic: Traffic::default(),
             faults: Faults::default(),
             directory: Directory::default(),
         }
@@ -42,6 +46,11 @@ impl Env {
     pub fn for_nf(&self) -> Self {
         Env { clock: self.clock.independent(), ..self.clone() }
     }
+}
+
+/// A hash that is the same in every process: FNV-1a.
+pub fn stable_hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Random bits: seeded in simulation, so that runs repeat. For identifiers and jitter, not for secrets.

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::env::Entropy;
 use http::Method;
 use serde::{Serialize, Serializer};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// How many events a process keeps; older ones are forgotten.
 pub const MAX_EVENTS: usize = 65_536;
 
-/// How long a URI or a detail may be in an event, in bytes; what is longer is cut. Others choose what they hold.
+/// How long a peer, URI or detail may be in an event, in bytes; what is longer is cut. Others choose what they hold.
 pub const MAX_EVENT_TEXT: usize = 512;
 
 /// Declares [`Kind`]: its name in the stream, and what it means.
@@ -218,7 +218,8 @@ impl Facts {
     }
 
     fn cut(self) -> Self {
-        Facts { uri: self.uri.map(cut), detail: self.detail.map(cut), ..self }
+        let (peer, uri, detail) = (self.peer.map(cut), self.uri.map(cut), self.detail.map(cut));
+        Facts { peer, method: self.method.map(cut_method), uri, detail, ..self }
     }
 
     /// The same, with a status.
@@ -235,6 +236,13 @@ fn cut<T: AsRef<str> + for<'a> From<&'a str>>(text: T) -> T {
         return text;
     }
     T::from(&format!("{}…", &whole[..whole.floor_char_boundary(MAX_EVENT_TEXT)]))
+}
+
+/// A method may be any token, so of any length.
+fn cut_method(method: Method) -> Method {
+    const LONGEST: usize = 16;
+    let shown = method.as_str().as_bytes();
+    Method::from_bytes(&shown[..shown.len().min(LONGEST)]).unwrap_or(method)
 }
 
 /// An event as it is kept. Most are never read, so what a reader wants written out is written out for the reader.
@@ -285,6 +293,7 @@ struct Ring {
     kept: VecDeque<Kept>,
     emitted: u64,
     requests: u64,
+    counts: BTreeMap<Arc<str>, [u64; Kind::ALL.len()]>,
 }
 
 impl Events {
@@ -294,11 +303,33 @@ impl Events {
         let mut ring = self.ring();
         ring.emitted += 1;
         let seq = ring.emitted;
+        match ring.counts.get_mut(&nf) {
+            Some(counts) => counts[event as usize] += 1,
+            None => {
+                let counts = ring.counts.entry(nf.clone()).or_insert([0; Kind::ALL.len()]);
+                counts[event as usize] += 1;
+            }
+        }
         let forgotten = if ring.kept.len() == MAX_EVENTS { ring.kept.pop_front() } else { None };
         ring.kept.push_back(Kept { seq, unix_us, elapsed, nf, event, facts });
         drop(ring);
         drop(forgotten);
         self.0.grown.notify_waiters();
+    }
+
+    /// How often each kind was emitted by each NF, forgotten ones included.
+    pub fn counts(&self) -> Vec<(Arc<str>, Kind, u64)> {
+        let ring = self.ring();
+        let of_nf = |(nf, counts): (&Arc<str>, &[u64; Kind::ALL.len()])| {
+            let counted = Kind::ALL.iter().zip(counts).filter(|(_, count)| **count > 0);
+            counted.map(|(kind, count)| (nf.clone(), *kind, *count)).collect::<Vec<_>>()
+        };
+        ring.counts.iter().flat_map(of_nf).collect()
+    }
+
+    /// Forgets the events that are kept; numbers and counts go on.
+    pub fn clear(&self) {
+        self.ring().kept.clear();
     }
 
     /// A fresh request id.
@@ -358,7 +389,7 @@ pub(crate) fn rounded_ms(elapsed: Duration) -> f64 {
 }
 
 /// RFC 3339 with milliseconds.
-fn utc(unix_us: i64) -> String {
+pub(crate) fn utc(unix_us: i64) -> String {
     let at = jiff::Timestamp::from_microsecond(unix_us).unwrap_or_default();
     format!("{at:.3}")
 }
@@ -394,10 +425,12 @@ mod tests {
     #[test]
     fn what_others_send_is_cut() {
         let events = Events::default();
-        let facts = Facts { uri: Some("é".repeat(MAX_EVENT_TEXT).into()), ..Facts::default() };
+        let method = Method::from_bytes(&[b'X'; 60_000]).ok();
+        let facts = Facts { uri: Some("é".repeat(MAX_EVENT_TEXT).into()), method, ..Facts::default() };
         events.emit(&Arc::from("smf"), &Clock::system(), Kind::ClientGone, facts.detail("short"));
         let [event] = events.of_nf(Some("smf"), 0, 9).try_into().expect("one event");
         assert_eq!(event.uri.map(|uri| uri.len()), Some(MAX_EVENT_TEXT + "…".len()));
+        assert_eq!(event.method.map(|method| method.len()), Some(16));
         assert_eq!(event.detail.as_deref(), Some("short"));
         assert!(events.of_nf(Some("udm"), 0, 9).is_empty());
     }

@@ -22,4 +22,5 @@ pub mod policy;
 pub mod problem;
 pub mod release;
 pub mod server;
+pub mod traffic;
 pub mod turns;

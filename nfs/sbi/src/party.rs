@@ -37,6 +37,18 @@ impl NfType {
     }
 }
 
+impl NfType {
+    /// As people write it: `smf`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            NfType::Amf => "amf",
+            NfType::Smf => "smf",
+            NfType::Udm => "udm",
+            NfType::Udr => "udr",
+        }
+    }
+}
+
 impl std::fmt::Display for NfType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())

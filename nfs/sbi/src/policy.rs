@@ -87,7 +87,7 @@ impl Default for ReleasePolicy {
             settle: Duration::from_millis(30_000),
             wait: Duration::from_millis(500),
             timer: Duration::from_millis(3_000),
-            tries: 8,
+            tries: 9,
             backoff: Duration::from_millis(200),
         }
     }
@@ -102,7 +102,7 @@ pub struct Policy {
     pub release: ReleasePolicy,
     /// `client.max_rsp_time_ms`: its own timer for each upstream call.
     pub max_rsp_time: Duration,
-    /// `drain_ms`: how long a stop waits for procedures and releases.
+    /// `drain_ms`: how long a stop waits for connections to end, and then for releases.
     pub drain: Duration,
 }
 

@@ -4,6 +4,7 @@ use crate::message::{CreateSmContext, ReleaseSmContext, RetrieveSmContext, SdmNo
 use crate::smf::Smf;
 use actix::Addr;
 use actix_web::{HttpRequest, web};
+use api::common::expect_callback;
 use api::decode::{Ie, decode};
 use api::nsmf_pdusession::{SM_CONTEXTS, SmContextCreateData, SmContextReleaseData, SmContextRetrieveData};
 use bytes::Bytes;
@@ -33,6 +34,7 @@ async fn create(
     let (json, parts) = json_of(&request, body)?;
     let data: SmContextCreateData = decode(&json)?;
     check_reference(&data, &parts)?;
+    expect_callback("/smContextStatusUri", &data.sm_context_status_uri)?;
     let session = data.session()?;
     let actor = shards.of(session.supi.as_str());
     shards.ask(actor, CreateSmContext { served, data, session }).await

@@ -9,7 +9,7 @@ use api::common::PlmnId;
 use api::nsmf_pdusession::{SM_CONTEXTS, sm_context};
 use sbi::party::NfType;
 use sbi::problem::Cause;
-use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard, WrapsErrors};
+use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, WrapsErrors};
 use sbi::turns::Turns;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -68,10 +68,11 @@ impl Handler<CreateSmContext> for Smf {
 }
 
 impl Handler<RetrieveSmContext> for Smf {
-    type Result = Result<Reply, Failure>;
+    type Result = ResponseFuture<Result<Reply, Failure>>;
 
     fn handle(&mut self, message: RetrieveSmContext, _: &mut Context<Self>) -> Self::Result {
-        retrieve_sm_context::retrieve(&self.0, &message)
+        let core = self.0.clone();
+        Box::pin(async move { retrieve_sm_context::retrieve(&core, &message) })
     }
 }
 
@@ -107,6 +108,14 @@ impl Handler<Handover> for Smf {
             }
         };
         context.spawn(end.into_actor(self));
+    }
+}
+
+impl Handler<Forget> for Smf {
+    type Result = ();
+
+    fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
+        *self.0.contexts.borrow_mut() = SmContexts::default();
     }
 }
 

@@ -41,7 +41,12 @@ impl Core {
         let answer = attempt.read(Call::get(self.at_udm(&path))).await?;
         let unusable = |_| Failure::new(Cause::UnspecifiedNfFailure, "the UDM's session data cannot be read");
         let data = SmData::decode(&answer.body).map_err(unusable)?;
-        let denied = |cause| Failure::new(cause, format!("{} may not use it", session.supi));
+        let denied = |cause| {
+            Failure::new(
+                cause,
+                format!("{} may not use {} in slice {}", session.supi, session.dnn, session.s_nssai),
+            )
+        };
         let dnn = data.allows(&session.s_nssai, &session.dnn).map_err(denied)?;
         let gigabit = || Ambr { uplink: BitRate::mbps(1_000), downlink: BitRate::mbps(1_000) };
         Ok(Allowed {

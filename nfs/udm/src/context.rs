@@ -34,6 +34,10 @@ pub(crate) struct Subscription {
     pub(crate) request: RequestId,
     /// When it ends by itself, wall-clock ms since the Unix epoch.
     pub(crate) expires_unix_ms: Option<i64>,
+    /// How many answers that name it are on their way.
+    pub(crate) answers: u32,
+    /// Whether one of them was handed over.
+    pub(crate) kept: bool,
 }
 
 /// Names the owner of what one request created for a context: `kind request id supi`. The SUPI comes last since it may
@@ -65,14 +69,29 @@ impl Core {
         self.shard.ledger.delivered(owner);
         match parse(owner) {
             Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().replaced_by(&key, owner)),
-            Some(Owned::Subscription(key)) => drop(self.subscriptions.borrow_mut().replaced_by(&key, owner)),
+            Some(Owned::Subscription(key)) => {
+                let mut subscriptions = self.subscriptions.borrow_mut();
+                if let Some(subscription) = subscriptions.get_mut(&key, owner) {
+                    subscription.kept = true;
+                }
+            }
             None => {}
         }
     }
 
-    /// It was not: what was made for it ends, and what it would have replaced lives on.
+    /// It was not: what was made for it ends, and what it would have replaced lives on. A subscription that another
+    /// answer names too stays as long as that one may still arrive, or has.
     pub(crate) async fn drop_owner(&self, owner: &str) {
-        match parse(owner) {
+        let named = parse(owner);
+        if let Some(Owned::Subscription(key)) = &named
+            && let Some(subscription) = self.subscriptions.borrow_mut().get_mut(key, owner)
+        {
+            subscription.answers -= 1;
+            if subscription.kept || subscription.answers > 0 {
+                return;
+            }
+        }
+        match named {
             Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().remove(&key, owner)),
             Some(Owned::Subscription(key)) => drop(self.subscriptions.borrow_mut().remove(&key, owner)),
             None => {}

@@ -3,7 +3,7 @@
 use crate::udm::Udm;
 use actix::Message;
 use actix_web::{HttpRequest, web};
-use api::common::Supi;
+use api::common::{Supi, expect_callback};
 use api::decode::decode_kept;
 use api::nudm_sdm::SdmSubscription;
 use api::path::variable;
@@ -54,7 +54,8 @@ async fn subscribe(
     served: Served,
     shards: web::Data<Shards<Udm>>,
 ) -> Result<Reply, Failure> {
-    let (supi, value): (Supi, _) = (variable("ueId", &supi)?, decode_kept(&body)?);
+    let (supi, value): (Supi, SdmSubscription) = (variable("ueId", &supi)?, decode_kept(&body)?);
+    expect_callback("/callbackReference", &value.callback_reference)?;
     shards.ask(shards.of(supi.as_str()), Subscribe { served, supi, value }).await
 }
 

@@ -10,12 +10,15 @@ use api::common::{NfInstanceId, Supi};
 use api::nudm_sdm::{self, SdmSubscription};
 use sbi::problem::Cause;
 use sbi::release::Attempt;
-use sbi::server::{Failure, Reply};
+use sbi::server::{Delivery, Failure, Reply};
 use std::rc::Rc;
 use std::time::Duration;
 
 /// How many subscriptions one subscriber may have at this UDM.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
+
+/// How many subscriptions one shard keeps.
+pub(crate) const MAX_SUBSCRIPTIONS_PER_SHARD: usize = 200_000;
 
 /// How often subscriptions that end by themselves are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,7 +30,10 @@ pub(crate) async fn create(core: Rc<Core>, message: Subscribe) -> Result<Reply, 
     let expires_unix_ms = value.expires.as_deref().map(expiry).transpose()?;
     let _turn = core.shard.turn(&core.subscription_turns, supi.clone(), &served).await?;
     if let Some(key) = core.same_subscription(&supi, &value) {
-        return Ok(core.answer_again(&key));
+        return core.answer_again(&key);
+    }
+    if core.subscriptions.borrow().len() >= MAX_SUBSCRIPTIONS_PER_SHARD {
+        return Err(Failure::new(Cause::NfCongestion, "too many subscriptions are kept"));
     }
     if core.subscriptions_of(&supi, |_| true).len() >= MAX_SUBSCRIPTIONS {
         let detail = format!("{supi} has {MAX_SUBSCRIPTIONS} subscriptions already");
@@ -40,7 +46,8 @@ pub(crate) async fn create(core: Rc<Core>, message: Subscribe) -> Result<Reply, 
     let value = SdmSubscription { subscription_id: Some(key.id.clone()), ..value };
     let location = core.location(&key);
     let reply = Reply::created(location, &value, &committed, core.actor.clone());
-    let subscription = Subscription { value, request: served.request, expires_unix_ms };
+    let request = served.request;
+    let subscription = Subscription { value, request, expires_unix_ms, answers: 1, kept: false };
     core.subscriptions.borrow_mut().push(key, committed.owner().clone(), subscription);
     Ok(reply)
 }
@@ -61,10 +68,12 @@ pub(crate) async fn delete(core: Rc<Core>, message: Unsubscribe) -> Result<Reply
     let _turn = core.shard.turn(&core.subscription_turns, key.supi.clone(), &message.served).await?;
     match core.end_subscription(&key).await {
         true => Ok(Reply::no_content()),
-        false => {
-            Err(Failure::new(Cause::SubscriptionNotFound, format!("there is no subscription {}", key.id)))
-        }
+        false => Err(no_subscription(&key.id)),
     }
+}
+
+fn no_subscription(id: &str) -> Failure {
+    Failure::new(Cause::SubscriptionNotFound, format!("there is no subscription {id:.64}"))
 }
 
 /// Ends subscriptions whose `expires` has passed, for as long as the actor lives.
@@ -117,10 +126,14 @@ impl Core {
         self.subscriptions_of(supi, |s| same_subject(&s.value, value)).into_iter().next()
     }
 
-    fn answer_again(&self, key: &SubscriptionKey) -> Reply {
-        let subscriptions = self.subscriptions.borrow();
-        let value = subscriptions.newest(key).map(|(_, s)| &s.value);
-        Reply::created_here(self.location(key), &value)
+    /// Whose answer arrives keeps the subscription: the first one's may not.
+    fn answer_again(&self, key: &SubscriptionKey) -> Result<Reply, Failure> {
+        let mut subscriptions = self.subscriptions.borrow_mut();
+        let owner = subscriptions.newest(key).map(|(owner, _)| owner.clone()).unwrap_or_default();
+        let same = subscriptions.get_mut(key, &owner).ok_or_else(|| no_subscription(&key.id))?;
+        same.answers += 1;
+        let reply = Reply::created_here(self.location(key), &same.value);
+        Ok(reply.delivered_by(Delivery::local(owner, self.actor.clone())))
     }
 
     fn location(&self, key: &SubscriptionKey) -> String {

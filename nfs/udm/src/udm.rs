@@ -11,7 +11,7 @@ use api::common::{PlmnId, Supi};
 use sbi::client::InProcess;
 use sbi::contexts::Contexts;
 use sbi::party::NfType;
-use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
+use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
 use sbi::turns::Turns;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -115,6 +115,15 @@ impl Handler<Handover> for Udm {
         } else {
             context.spawn(async move { core.drop_owner(&handover.owner).await }.into_actor(self));
         }
+    }
+}
+
+impl Handler<Forget> for Udm {
+    type Result = ();
+
+    fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
+        *self.0.registrations.borrow_mut() = Contexts::default();
+        *self.0.subscriptions.borrow_mut() = Contexts::default();
     }
 }
 

@@ -16,7 +16,7 @@ use api::query::Query;
 use bytes::Bytes;
 use sbi::client::Upstream;
 use sbi::party::Served;
-use sbi::problem::{Cause, InvalidParam, ProblemDetails};
+use sbi::problem::Cause;
 use sbi::release::Attempt;
 use sbi::server::{Failure, Reply, Shards};
 use std::rc::Rc;
@@ -56,11 +56,7 @@ async fn put_registration(
     shards: web::Data<Shards<Udm>>,
 ) -> Result<Reply, Failure> {
     let (key, value): (_, SmfRegistration) = (key(path)?, decode_kept(&body)?);
-    if value.pdu_session_id != key.pdu_session_id {
-        let detail = format!("the path says session {}", key.pdu_session_id);
-        let param = InvalidParam::body("/pduSessionId", "expected the same as in the path");
-        return Err(ProblemDetails::new(Cause::MandatoryIeIncorrect, detail).with_param(param).into());
-    }
+    value.expect_session(key.pdu_session_id)?;
     shards.ask(shards.of(key.supi.as_str()), Register { served, key, value }).await
 }
 

@@ -93,6 +93,7 @@ fn put_registration(
     id: PduSessionId,
 ) -> Result<Reply, Failure> {
     let registration: SmfRegistration = decode_kept(&operation.body)?;
+    registration.expect_session(id)?;
     let value = json::to_value(&registration);
     let written = server.written(operation);
     let put = server.repository.put_registration(supi, id, value, written)?;
@@ -124,12 +125,11 @@ fn delete_registration(
 /// that lost the answer can tell its own subscription from others alike.
 fn post_subscription(server: &Server<'_>, operation: &Operation, supi: &Supi) -> Result<Reply, Failure> {
     let subscription: SdmSubscription = decode_kept(&operation.body)?;
-    let fresh = server.env.entropy.uuid().to_string();
-    let (id, subscription) =
-        server.repository.add_subscription(supi, subscription, fresh, server.written(operation))?;
+    let (fresh, written) = (server.env.entropy.uuid().to_string(), server.written(operation));
+    let (id, subscription) = server.repository.add_subscription(supi, subscription, fresh, written)?;
     let reply =
         Reply::created_here(format!("{}{}/{}", server.root, operation.path, encoded(&id)), &subscription);
-    Ok(server.told(reply, Change::Subscription(supi.clone(), id)))
+    Ok(server.told(reply, Change::Subscription(supi.clone(), id, written.by)))
 }
 
 fn put_subscription(
@@ -139,23 +139,24 @@ fn put_subscription(
     id: &str,
 ) -> Result<Reply, Failure> {
     let subscription: SdmSubscription = decode_kept(&operation.body)?;
-    let value = json::to_value(&subscription);
-    server.repository.replace_subscription(supi, id, value, server.written(operation))?;
-    Ok(Reply::no_content())
+    let value = json::to_value(&SdmSubscription { subscription_id: Some(id.to_owned()), ..subscription });
+    let written = server.written(operation);
+    server.repository.replace_subscription(supi, id, value, written)?;
+    Ok(server.told(Reply::no_content(), Change::Subscription(supi.clone(), id.to_owned(), written.by)))
 }
 
 /// Something that a consumer changed, as it is named while the answer is on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Registration(Supi, PduSessionId, RequestId),
-    Subscription(Supi, String),
+    Subscription(Supi, String, RequestId),
 }
 
 impl Change {
     fn name(&self) -> String {
         match self {
             Change::Registration(supi, id, by) => format!("registration {id} {} {supi}", by.0),
-            Change::Subscription(supi, id) => format!("subscription {} - {supi}", encoded(id)),
+            Change::Subscription(supi, id, by) => format!("subscription {} {} {supi}", encoded(id), by.0),
         }
     }
 
@@ -163,9 +164,10 @@ impl Change {
     fn parse(name: &str) -> Option<Change> {
         let mut words = name.splitn(4, ' ');
         let (kind, id, by, supi) = (words.next()?, words.next()?, words.next()?, words.next()?.parse().ok()?);
+        let by = RequestId(by.parse().ok()?);
         match kind {
-            "registration" => Some(Change::Registration(supi, id.parse().ok()?, RequestId(by.parse().ok()?))),
-            _ => Some(Change::Subscription(supi, decoded(id).ok()?)),
+            "registration" => Some(Change::Registration(supi, id.parse().ok()?, by)),
+            _ => Some(Change::Subscription(supi, decoded(id).ok()?, by)),
         }
     }
 }
@@ -174,8 +176,7 @@ impl Change {
 pub(crate) fn undo(repository: &Repository, change: &str) {
     match Change::parse(change) {
         Some(Change::Registration(supi, id, by)) => repository.undo_registration(&supi, id, by),
-        // It is gone already if its consumer was quick to give it up.
-        Some(Change::Subscription(supi, id)) => drop(repository.delete_subscription(&supi, &id)),
+        Some(Change::Subscription(supi, id, by)) => repository.undo_subscription(&supi, &id, by),
         None => {}
     }
 }
@@ -219,7 +220,7 @@ mod tests {
         let supi = |text: &str| text.parse::<Supi>().expect("a SUPI");
         for change in [
             Change::Registration(supi("imsi-001010000000001"), PduSessionId(5), RequestId(7)),
-            Change::Subscription(supi("nai-a b@example.org"), "two words / 100 %".into()),
+            Change::Subscription(supi("nai-a b@example.org"), "two words / 100 %".into(), RequestId(8)),
         ] {
             assert_eq!(Change::parse(&change.name()), Some(change));
         }

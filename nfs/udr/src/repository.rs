@@ -83,7 +83,10 @@ impl Repository {
     ) -> Result<Vec<SessionManagementSubscriptionData>, Failure> {
         let data = self.with(supi, |s| nudm_sdm::filter(&s.sm_data, slice, dnn))?;
         if data.is_empty() {
-            Err(Failure::new(Cause::DataNotFound, "no session data match"))
+            let wanted = (slice.map(Snssai::to_string), dnn.map(Dnn::to_string));
+            let (slice, dnn) = (wanted.0.unwrap_or("any".into()), wanted.1.unwrap_or("any".into()));
+            let detail = format!("{supi} has no session data for slice {slice} and DNN {dnn}");
+            Err(Failure::new(Cause::DataNotFound, detail))
         } else {
             Ok(data)
         }
@@ -110,21 +113,20 @@ impl Repository {
         value: Value,
         written: Written,
     ) -> Result<Put, Failure> {
-        let mut subscriber = self.with_mut(supi)?;
-        let before = subscriber.registrations.remove(&id).map(|s| Box::new(Stored { before: None, ..s }));
-        let put = if before.is_some() { Put::Replaced } else { Put::Created };
-        subscriber.registrations.insert(id, Stored { value, written, before });
-        Ok(put)
+        Ok(write(&mut self.with_mut(supi)?.registrations, id, value, written))
     }
 
     /// Takes back the write of a registration, if it is still the newest.
     pub fn undo_registration(&self, supi: &Supi, id: PduSessionId, by: RequestId) {
-        let Ok(mut subscriber) = self.with_mut(supi) else { return };
-        if subscriber.registrations.get(&id).is_some_and(|s| s.written.by == by) {
-            let undone = subscriber.registrations.remove(&id);
-            if let Some(before) = undone.and_then(|s| s.before) {
-                subscriber.registrations.insert(id, *before);
-            }
+        if let Ok(mut subscriber) = self.with_mut(supi) {
+            take_back(&mut subscriber.registrations, id, by);
+        }
+    }
+
+    /// Takes back the write of an SDM subscription, if it is still the newest.
+    pub fn undo_subscription(&self, supi: &Supi, id: &str, by: RequestId) {
+        if let Ok(mut subscriber) = self.with_mut(supi) {
+            take_back(&mut subscriber.subscriptions, id.to_owned(), by);
         }
     }
 
@@ -158,7 +160,7 @@ impl Repository {
         let free = |id: &String| (1..=MAX_ID_BYTES).contains(&id.len()) && !there.contains_key(id);
         let id = subscription.subscription_id.take().filter(free).unwrap_or(fresh);
         subscription.subscription_id = Some(id.clone());
-        there.insert(id.clone(), Stored { value: json::to_value(&subscription), written, before: None });
+        write(there, id.clone(), json::to_value(&subscription), written);
         Ok((id, subscription))
     }
 
@@ -171,8 +173,10 @@ impl Repository {
         written: Written,
     ) -> Result<(), Failure> {
         let mut subscriber = self.with_mut(supi)?;
-        let there = subscriber.subscriptions.get_mut(id).ok_or_else(|| no_subscription(id))?;
-        *there = Stored { value, written, before: None };
+        if !subscriber.subscriptions.contains_key(id) {
+            return Err(no_subscription(id));
+        }
+        write(&mut subscriber.subscriptions, id.to_owned(), value, written);
         Ok(())
     }
 
@@ -192,12 +196,37 @@ impl Repository {
         self.with_mut(supi)?.subscriptions.remove(id).map(|_| ()).ok_or_else(|| no_subscription(id))
     }
 
+    /// Forgets everything that consumers wrote.
+    pub fn forget(&self) {
+        for mut subscriber in self.subscribers.iter_mut() {
+            subscriber.registrations.clear();
+            subscriber.subscriptions.clear();
+        }
+    }
+
     /// Everything that consumers wrote, sorted, with the paths below `root`.
     pub fn held(&self, root: &str) -> Vec<Held> {
         let mut held: Vec<_> =
             self.subscribers.iter().flat_map(|s| held_of(root, s.key(), s.value())).collect();
         held.sort();
         held
+    }
+}
+
+/// Writes a value; what stood there before is kept until the next write.
+fn write<K: Ord>(there: &mut BTreeMap<K, Stored>, key: K, value: Value, written: Written) -> Put {
+    let before = there.remove(&key).map(|before| Box::new(Stored { before: None, ..before }));
+    let put = if before.is_some() { Put::Replaced } else { Put::Created };
+    there.insert(key, Stored { value, written, before });
+    put
+}
+
+/// Takes back what `by` wrote, if it is still the newest.
+fn take_back<K: Ord>(there: &mut BTreeMap<K, Stored>, key: K, by: RequestId) {
+    if there.get(&key).is_some_and(|stored| stored.written.by == by)
+        && let Some(before) = there.remove(&key).and_then(|undone| undone.before)
+    {
+        there.insert(key, *before);
     }
 }
 
@@ -223,5 +252,5 @@ fn unknown(supi: &Supi) -> Failure {
 }
 
 fn no_subscription(id: &str) -> Failure {
-    Failure::new(Cause::SubscriptionNotFound, format!("there is no SDM subscription {id}"))
+    Failure::new(Cause::SubscriptionNotFound, format!("there is no SDM subscription {id:.64}"))
 }

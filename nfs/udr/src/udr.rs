@@ -2,11 +2,11 @@
 
 use crate::operation::{Operation, Server, serve, undo};
 use crate::repository::Repository;
-use actix::{Actor, AsyncContext, Context, Handler, Message, MessageResult};
+use actix::{Actor, AsyncContext, Context, Handler, Message, MessageResult, ResponseFuture};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use sbi::party::{NfType, Served};
-use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard, Shards};
+use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, Shards};
 use std::sync::Arc;
 
 /// What a UDR needs: the data, shared by its workers.
@@ -64,13 +64,16 @@ async fn operate(
 }
 
 impl Handler<Operate> for Udr {
-    type Result = Result<Reply, Failure>;
+    type Result = ResponseFuture<Result<Reply, Failure>>;
 
+    /// As a task of its own: one that panics does not take the actor with it.
     fn handle(&mut self, Operate(operation): Operate, context: &mut Context<Self>) -> Self::Result {
-        let party = &self.shard.party;
+        let (party, repository) = (self.shard.party.clone(), self.repository.clone());
         let actor = Some(context.address().recipient());
-        let server = Server { repository: &self.repository, env: &party.env, root: &party.api_root, actor };
-        serve(&server, &operation)
+        Box::pin(async move {
+            let server = Server { repository: &repository, env: &party.env, root: &party.api_root, actor };
+            serve(&server, &operation)
+        })
     }
 }
 
@@ -81,6 +84,14 @@ impl Handler<Handover> for Udr {
         if !handover.delivered {
             undo(&self.repository, &handover.owner);
         }
+    }
+}
+
+impl Handler<Forget> for Udr {
+    type Result = ();
+
+    fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
+        self.repository.forget();
     }
 }
 

@@ -3,7 +3,7 @@
 use super::now_ms;
 use bytes::Bytes;
 use h2::server::SendResponse;
-use h2::{Reason, RecvStream};
+use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, Request, Response, StatusCode};
 use mock5g::lab::PATIENCE;
 use sbi::header::{Pair, Timing};
@@ -97,6 +97,8 @@ enum End {
     Silence,
     Reset(Reason),
     HangUp,
+    /// The answer's head, and a body that never ends.
+    HeadOnly,
 }
 
 impl Reply {
@@ -121,6 +123,11 @@ impl Reply {
     /// No answer, ever.
     pub fn silence() -> Self {
         Reply { end: End::Silence, ..Reply::status(0) }
+    }
+
+    /// The same, but its body never ends.
+    pub fn without_end(self) -> Self {
+        Reply { end: End::HeadOnly, ..self }
     }
 
     /// RST_STREAM.
@@ -315,6 +322,11 @@ async fn exchange(
     }
     match reply.end {
         End::Answer => stub.answer(number, &reply, respond),
+        End::HeadOnly => {
+            if let Some(mut endless) = stub.answer_head(number, &reply, &mut respond) {
+                let _ = poll_fn(|cx| endless.poll_reset(cx)).await;
+            }
+        }
         End::Reset(reason) => respond.send_reset(reason),
         End::HangUp => stub.connections.borrow()[connection].abort(),
         End::Silence => {
@@ -346,18 +358,29 @@ impl Inner {
     }
 
     fn answer(&self, number: usize, reply: &Reply, mut respond: SendResponse<Bytes>) {
+        if let Some(mut stream) = self.answer_head(number, reply, &mut respond)
+            && !reply.body.is_empty()
+        {
+            let _ = stream.send_data(reply.body.clone(), true);
+        }
+    }
+
+    fn answer_head(
+        &self,
+        number: usize,
+        reply: &Reply,
+        respond: &mut SendResponse<Bytes>,
+    ) -> Option<SendStream<Bytes>> {
         let mut head = Response::new(());
         *head.status_mut() = StatusCode::from_u16(reply.status).unwrap();
         for (name, value) in &reply.headers {
             head.headers_mut().append(*name, value.parse().unwrap());
         }
         let location = reply.headers.iter().find(|(name, _)| *name == "location").map(|(_, l)| l.clone());
-        if let Ok(mut stream) = respond.send_response(head, reply.body.is_empty()) {
-            if !reply.body.is_empty() {
-                let _ = stream.send_data(reply.body.clone(), true);
-            }
-            self.note(number, |r| (r.answered, r.location) = (Some(reply.status), location));
-        }
+        let ends = reply.body.is_empty() && !matches!(reply.end, End::HeadOnly);
+        let stream = respond.send_response(head, ends).ok()?;
+        self.note(number, |r| (r.answered, r.location) = (Some(reply.status), location));
+        Some(stream)
     }
 
     fn reply(&self, received: &Received) -> Reply {

@@ -1,6 +1,7 @@
 //! Which NF instance, and how bodies point elsewhere.
 
 use super::Malformed;
+use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
@@ -43,6 +44,22 @@ impl<'de> Deserialize<'de> for NfInstanceId {
     }
 }
 
+/// How long an address may be that a consumer wants to be called at, in bytes.
+pub const MAX_CALLBACK_BYTES: usize = 2_048;
+
+/// Refuses an address that could never be called: it is kept, and needed when its consumer has long forgotten.
+pub fn expect_callback(pointer: &str, uri: &str) -> Result<(), ProblemDetails> {
+    let rest = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let printable = uri.bytes().all(|byte| byte.is_ascii_graphic());
+    if !host.is_empty() && printable && uri.len() <= MAX_CALLBACK_BYTES {
+        return Ok(());
+    }
+    let expected = format!("expected an absolute http URI of at most {MAX_CALLBACK_BYTES} bytes");
+    let param = InvalidParam::body(pointer, expected.clone());
+    Err(ProblemDetails::new(Cause::MandatoryIeIncorrect, expected).with_param(param))
+}
+
 /// Names the binary part of a multipart message, TS 29.571 §5.4.4 (Rel-17).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object with `contentId`")]
@@ -60,6 +77,17 @@ mod tests {
         let id: NfInstanceId = "A1111111-1111-4111-8111-11111111111F".parse().expect("a UUID");
         assert_eq!(id.to_string(), "a1111111-1111-4111-8111-11111111111f");
         assert_eq!(id.to_string().parse(), Ok(id));
+    }
+
+    #[test]
+    fn a_callback_is_an_absolute_http_uri() {
+        for good in ["http://amf/x", "https://[::1]:7/a?b=c", "http://10.0.0.1"] {
+            assert!(expect_callback("/callbackReference", good).is_ok(), "{good}");
+        }
+        let long = format!("http://amf/{}", "x".repeat(MAX_CALLBACK_BYTES));
+        for bad in ["", "/x", "http://", "http:///x", "ftp://x", "not a uri \0", "http://a b", &long] {
+            assert!(expect_callback("/callbackReference", bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::clock::{Clock, Instant};
 use crate::header::{MaxRspTime, Pair};
 use crate::party::Served;
 use crate::policy::Policy;
+use crate::turns::NoTurn;
 use std::time::Duration;
 
 /// Which limit bounds a call.
@@ -70,6 +71,16 @@ impl Budget {
         match self.bound {
             Bound::ClientDeadline => Upstream::TimedOut,
             Bound::OwnTimer => Upstream::OwnTimer(None),
+        }
+    }
+}
+
+impl Budget {
+    /// What it means that a turn was not to be had within this budget.
+    pub(crate) fn no_turn(&self, no_turn: NoTurn) -> Upstream {
+        match no_turn {
+            NoTurn::TimedOut => self.passed(),
+            NoTurn::Crowded => Upstream::Congested(no_turn.to_string()),
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::header::{CALLBACK, Pair, SenderTimestamp};
 use crate::problem::{Cause, ProblemDetails};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 
 /// The largest answer body that is kept; what is longer counts as cut off.
@@ -170,9 +171,37 @@ pub fn resolve(target: &str, location: &str) -> String {
         l if l.starts_with('?') => format!("{scheme}://{authority}{path}{l}"),
         l => {
             let folder = path.rfind('/').map_or("", |end| &path[..end]);
-            format!("{scheme}://{authority}{folder}/{}", l.trim_start_matches("./"))
+            let end = l.find(['?', '#']).unwrap_or(l.len());
+            let (relative, rest) = l.split_at(end);
+            format!("{scheme}://{authority}{}{rest}", without_dots(&format!("{folder}/{relative}")))
         }
     }
+}
+
+/// The last segment of a URI's path, decoded; `None` if it is no UTF-8.
+pub(crate) fn last_segment(uri: &str) -> Option<String> {
+    let path = split(uri).2.split(['?', '#']).next()?;
+    let last = path.trim_end_matches('/').rsplit('/').next()?;
+    percent_decode_str(last).decode_utf8().ok().map(Into::into)
+}
+
+/// `text` as one segment of a path.
+pub(crate) fn encoded(text: &str) -> PercentEncode<'_> {
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, KEPT)
+}
+
+/// The path without its `.` and `..` segments, RFC 3986 §5.2.4.
+fn without_dots(path: &str) -> String {
+    let mut kept = Vec::new();
+    for segment in path.split('/').skip(1) {
+        match segment {
+            "." => {}
+            ".." => drop(kept.pop()),
+            segment => kept.push(segment),
+        }
+    }
+    format!("/{}", kept.join("/"))
 }
 
 /// RFC 3986 §3.1: a letter, then letters, digits, `+`, `-` and `.`, up to the first colon.
@@ -195,6 +224,8 @@ mod tests {
             ("sdm-subscriptions/7", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/sdm-subscriptions/7"),
             ("//elsewhere/x", "http://elsewhere/x"),
             ("7?next=http://other/", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/7?next=http://other/"),
+            ("../../x/./y?z=/..", "http://udm:7712/site-a/nudm-sdm/x/y?z=/.."),
+            ("./7", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/7"),
             ("?y=2", "http://udm:7712/site-a/nudm-sdm/v2/imsi-1/sdm-subscriptions?y=2"),
         ] {
             assert_eq!(resolve(target, location), expected);

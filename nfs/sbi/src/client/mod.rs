@@ -6,22 +6,25 @@
 mod budget;
 mod call;
 mod peer;
+mod recorder;
 mod settling;
 
 pub use budget::{Bound, Budget};
 pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, resolve};
-pub use peer::{Lane, MAX_CONNECTIONS_PER_PEER, NoAnswer};
+pub(crate) use call::{encoded, last_segment};
+pub use peer::{ANSWER_BODY_PATIENCE, Lane, MAX_CONNECTIONS_PER_PEER, NoAnswer};
 pub use settling::MAX_SETTLING;
 
 use crate::clock::Instant;
 use crate::env::Env;
 use crate::event::{Facts, Kind};
-use crate::fault::{Effect, On};
+use crate::fault::{Effect, Fault, On, Subject};
 use crate::header;
-use crate::party::{Party, Served};
+use crate::party::{NfType, Party, Served};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use peer::Peer;
+use recorder::Recorder;
 use settling::Settling;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -209,7 +212,13 @@ impl Client {
     ) -> Result<Answer, NoAnswer> {
         match ready {
             Ready::InProcess(service) => Ok(service(call)),
-            Ready::Connected(lease) => lease.send(self.request(served, call, budget)?).await,
+            Ready::Connected(lease) => {
+                let request = self.request(served, call, budget)?;
+                let recorder = Recorder::of(&self.party, served, call, &request);
+                let outcome = lease.send(request).await;
+                recorder.end(outcome.as_ref().ok());
+                outcome
+            }
         }
     }
 
@@ -222,11 +231,13 @@ impl Client {
         until: Instant,
     ) -> Result<Ready, NoAnswer> {
         self.fault_on_send(served, call).await?;
-        if call.scheme() != "http" {
-            return Err(NoAnswer::NotSent(format!(
-                "expected http://host[:port]/path, but found {}",
-                call.uri
-            )));
+        match call.scheme() {
+            "http" => {}
+            NOBODY => return Err(NoAnswer::NotSent(nobody(call.authority()))),
+            _ => {
+                let why = format!("expected http://host[:port]/path, but found {}", call.uri);
+                return Err(NoAnswer::NotSent(why));
+            }
         }
         let in_process = self.in_process.borrow().get(call.authority()).cloned();
         if let Some(service) = in_process {
@@ -241,16 +252,30 @@ impl Client {
     }
 
     async fn fault_on_send(&self, served: &Served, call: &Call) -> Result<(), NoAnswer> {
-        let faults = &self.party.env.faults;
-        let Some(fault) = faults.take(&self.party.name, On::Send, call.method.as_str(), call.path()) else {
-            return Ok(());
-        };
+        let Some(fault) = self.fault(served, call) else { return Ok(()) };
         self.party.emit(Kind::FaultApplied, self.facts(served, call).detail(fault.to_string()));
         tokio::time::sleep(fault.delay).await;
         match fault.effect {
             Effect::RefuseConnection => Err(NoAnswer::NotSent("connection refused (by a fault rule)".into())),
             _ => Ok(()),
         }
+    }
+
+    fn fault(&self, served: &Served, call: &Call) -> Option<Fault> {
+        let faults = &self.party.env.faults;
+        if !faults.any() {
+            return None;
+        }
+        let subject = Subject {
+            nf: &self.party.name,
+            peer: &self.party.env.directory.name(call.authority()),
+            method: &call.method,
+            path: call.path(),
+            headers: &call.headers,
+            body: &call.body,
+            deadline: served.deadline.as_ref(),
+        };
+        faults.take(On::Send, &subject, self.now())
     }
 
     fn peer(&self, authority: &str) -> Result<Rc<Peer>, NoAnswer> {
@@ -314,6 +339,18 @@ impl Client {
     pub fn env(&self) -> &Env {
         &self.party.env
     }
+}
+
+/// The scheme of an apiRoot that stands for nobody.
+const NOBODY: &str = "nobody";
+
+/// The apiRoot of a producer of this type that an NF was not given: calls to it are not sent, and say so.
+pub fn not_given(nf_type: NfType) -> String {
+    format!("{NOBODY}://{}", nf_type.name())
+}
+
+fn nobody(name: &str) -> String {
+    format!("this NF was given no {}: name one with --peer {name}=http://host:port", name.to_uppercase())
 }
 
 /// A way to send one request.

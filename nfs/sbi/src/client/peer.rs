@@ -27,6 +27,12 @@ pub const MAX_CONNECTIONS_PER_PEER: usize = 8;
 /// How many streams are used on one connection at most, even if the peer allows more.
 const MAX_STREAMS: usize = 100;
 
+/// How long the body of an answer may take once its head is there; then it counts as cut off.
+pub const ANSWER_BODY_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether a peer allows more streams: nothing tells.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -120,7 +126,7 @@ impl Peer {
                 return Ok(lease);
             }
             if connections.borrow().len() >= most {
-                freed.await;
+                let _ = tokio::time::timeout(LOOK_AGAIN, freed).await;
                 continue;
             }
             let _one_at_a_time = dialling.lock().await;
@@ -193,9 +199,10 @@ impl Lease {
             Err(e) => return Err(no_answer(e.error())),
         };
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
-        // The head alone tells what was created.
-        let cut_off = body.is_err();
+        // The head alone tells what was created: a body that never ends does not keep that back.
+        let body = Limited::new(body, MAX_ANSWER_BYTES).collect();
+        let body = tokio::time::timeout(ANSWER_BODY_PATIENCE, body).await.ok().and_then(Result::ok);
+        let cut_off = body.is_none();
         let body = body.map(|b| b.to_bytes()).unwrap_or_default();
         Ok(Answer { status: head.status, headers: head.headers, body, cut_off })
     }

@@ -9,7 +9,6 @@ use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Upstream};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind};
 use crate::party::Served;
-use crate::turns::NoTurn;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -80,10 +79,7 @@ impl Attempt {
     }
 
     async fn take_within(&self, budget: &Budget, key: &SlotKey) -> Result<Slot, Upstream> {
-        self.ledger.take(key, budget.until()).await.map_err(|no_turn| match no_turn {
-            NoTurn::TimedOut => budget.passed(),
-            NoTurn::Crowded => Upstream::Congested(no_turn.to_string()),
-        })
+        self.ledger.take(key, budget.until()).await.map_err(|no_turn| budget.no_turn(no_turn))
     }
 
     /// Creates upstream, waiting for its slot if it has one: the wait counts.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use tokio::sync::{Semaphore, mpsc};
 
 /// How many created resources of a shard may be unsettled, committed ones included. Beyond it nothing more is created.
-pub const MAX_UNSETTLED: usize = 100_000;
+pub const MAX_UNSETTLED: usize = 1_000_000;
 
 /// How many releases of one shard are under way at once.
 pub const MAX_RELEASES_AT_ONCE: usize = 64;
@@ -196,6 +196,10 @@ impl Ledger {
                 (_, Settle::KnownUri, _) => Some(intent.target.clone()),
                 _ => None,
             };
+            // What a lost answer would have needed can be a whole request.
+            if entry.uri.is_some() {
+                entry.intent.settle = Settle::KnownUri;
+            }
         });
     }
 
@@ -245,10 +249,19 @@ impl Ledger {
         self.release_newest_first(self.owned_by(owner), Fact::Disowned).await;
     }
 
-    /// The NF stops: from now on nothing is created or committed, and everything that is owned is released, owners
-    /// side by side.
+    /// The NF stops: from now on nothing is created or committed, and everything that is owned is released.
     pub async fn close(&self) {
         self.0.closed.set(true);
+        self.disown_all().await;
+    }
+
+    /// Forgets the settled entries.
+    pub fn forget_settled(&self) {
+        self.0.table.borrow_mut().settled.clear();
+    }
+
+    /// Releases everything that is owned, owners side by side.
+    pub async fn disown_all(&self) {
         let owners: Vec<_> = self.0.table.borrow().by_owner.keys().cloned().collect();
         join_all(owners.iter().map(|owner| self.disown(owner))).await;
     }

@@ -5,8 +5,9 @@ use super::obligation::{Fact, State, Step};
 use super::slot::{Slot, SlotKey};
 use super::table::{Entry, ObligationId};
 use super::undo::{Found, Settle, Undo};
-use crate::client::{Answer, Budget, Call, Lane, NoAnswer, resolve};
+use crate::client::{Answer, Budget, Call, Lane, NoAnswer, last_segment, resolve};
 use crate::event::{Facts, Kind};
+use crate::turns::NoTurn;
 use http::StatusCode;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -46,11 +47,11 @@ impl Ledger {
         }
     }
 
-    /// Between half of the pause and the whole.
+    /// Between three quarters of the pause and the whole.
     fn jittered(&self, pause: Duration) -> Duration {
-        let half = pause / 2;
-        let spread = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
-        half + Duration::from_micros(self.0.client.env().entropy.up_to(spread))
+        let quarter = pause / 4;
+        let spread = u64::try_from(quarter.as_micros()).unwrap_or(u64::MAX);
+        pause - quarter + Duration::from_micros(self.0.client.env().entropy.up_to(spread))
     }
 
     /// One try. `None`: there is nothing to do any more.
@@ -76,12 +77,26 @@ impl Ledger {
         let Some(slot) = slot.flatten() else { return Ok(None) };
         let release = &self.0.client.party().policy.release;
         let until = self.0.client.env().clock.now() + release.settle + release.timer;
-        self.take(&slot, until).await.map(Some).map_err(|_| ())
+        loop {
+            match self.take(&slot, until).await {
+                Ok(slot) => return Ok(Some(slot)),
+                // Those who wait there have a bound of their own; nothing was sent, so no try is lost.
+                Err(NoTurn::Crowded) => tokio::time::sleep(release.backoff).await,
+                Err(NoTurn::TimedOut) => return Err(()),
+            }
+            if self.0.client.env().clock.now() >= until {
+                return Err(());
+            }
+        }
     }
 
     async fn send_undo(&self, id: ObligationId, call: Call) -> Fact {
+        let puts_back = self.with(id, |e| e.intent.before.is_some()).unwrap_or(false);
         let outcome = self.send_own(id, call, Kind::ReleaseSent).await;
-        let judged = |answer| self.with(id, |e| judge(&e.intent.undo, answer));
+        let judged = |answer| match puts_back {
+            true => Some(judge_put_back(answer)),
+            false => self.with(id, |e| judge(&e.intent.undo, answer)),
+        };
         let fact = outcome.as_ref().ok().and_then(judged).unwrap_or(Fact::ReleaseFailed);
         if fact == Fact::ReleaseFailed {
             self.tell_failure(id, &outcome);
@@ -172,7 +187,7 @@ impl Ledger {
             _ => None,
         };
         let Some(entries) = entries else { return Some(self.failed(id, &outcome)) };
-        match read.find(&entries, |uri| !self.find(|e| e.uri.as_deref() == Some(uri)).is_empty()) {
+        match read.find(&entries, |id| self.is_anothers(&read, id)) {
             Found::Nothing => Some(Fact::ReleaseFoundNothing),
             Found::Unclear => Some(Fact::ReleaseFailed),
             Found::At(uri) => {
@@ -180,6 +195,13 @@ impl Ledger {
                 self.release_found(id).await
             }
         }
+    }
+
+    /// Whether an entry of the collection is what another create of ours made there, however its `Location` is written.
+    fn is_anothers(&self, read: &Settle, entry_id: &str) -> bool {
+        let Settle::Read { collection, .. } = read else { return false };
+        let names = |e: &Entry| e.uri.as_deref().and_then(last_segment).is_some_and(|id| id == entry_id);
+        !self.find(|e| e.intent.target == *collection && names(e)).is_empty()
     }
 
     async fn release_found(&self, id: ObligationId) -> Option<Fact> {
@@ -201,6 +223,11 @@ fn judge(undo: &Undo, answer: &Answer) -> Fact {
         _ if undo.is_done_by(answer) => Fact::ReleaseConfirmed,
         _ => Fact::ReleaseFailed,
     }
+}
+
+/// What was there before is there again only if its producer says so.
+fn judge_put_back(answer: &Answer) -> Fact {
+    if answer.status.is_success() { Fact::ReleaseConfirmed } else { Fact::ReleaseFailed }
 }
 
 #[cfg(test)]

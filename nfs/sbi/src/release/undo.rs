@@ -1,6 +1,6 @@
 //! What ends a created resource: its own 3GPP operation, as pure data.
 
-use crate::client::{Answer, Call};
+use crate::client::{Answer, Call, encoded};
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -84,7 +84,7 @@ impl Undo {
     pub(super) fn call(&self, uri: Option<&str>) -> Option<Call> {
         let target = match (&self.target, uri) {
             (Target::Known(target), _) => target.clone(),
-            (Target::Location(suffix), Some(uri)) => format!("{uri}{suffix}"),
+            (Target::Location(suffix), Some(uri)) => below(uri, suffix),
             (Target::Location(_), None) => return None,
         };
         let call = Call::new(self.method.parse().ok()?, target);
@@ -95,12 +95,19 @@ impl Undo {
     }
 }
 
+/// `uri` with `suffix` at the end of its path.
+fn below(uri: &str, suffix: &str) -> String {
+    let end = uri.find(['?', '#']).unwrap_or(uri.len());
+    let (path, query) = uri.split_at(end);
+    format!("{path}{suffix}{query}")
+}
+
 /// How to find out what became of a create whose answer, and so its `Location`, was lost.
 #[derive(Clone, Debug)]
 pub enum Settle {
     /// Nothing to find out: the URI is known.
     KnownUri,
-    /// Send the create again in a form that finds the first one, then release what it returns (R6, R9, R10).
+    /// Send the create again in a form that finds the first one, then release what it returns (R6, R9).
     Repeat {
         /// The create.
         call: Box<Call>,
@@ -122,7 +129,7 @@ pub enum Settle {
 }
 
 impl Settle {
-    /// Which entry of a collection is the one that was sent. `taken` says which URIs belong to others.
+    /// Which entry of a collection is the one that was sent. `taken` says which ids belong to others.
     ///
     /// The proposed id decides if the producer kept it; else the content does, if exactly one entry has it.
     pub(super) fn find(&self, entries: &[Value], taken: impl Fn(&str) -> bool) -> Found {
@@ -130,14 +137,14 @@ impl Settle {
             return Found::Unclear;
         };
         let id = |entry: &Value| entry.get(id_attribute).and_then(Value::as_str).map(str::to_owned);
-        let uri = |id: String| format!("{collection}/{id}");
+        let uri = |id: &str| format!("{collection}/{}", encoded(id));
         if entries.iter().any(|e| id(e).as_ref() == Some(proposed_id)) {
-            return Found::At(uri(proposed_id.clone()));
+            return Found::At(uri(proposed_id));
         }
         let alike: Vec<_> = entries.iter().filter(|e| holds(e, like, id_attribute)).map(id).collect();
-        let free: Vec<_> = alike.iter().flatten().cloned().map(uri).filter(|uri| !taken(uri)).collect();
+        let free: Vec<_> = alike.iter().flatten().filter(|id| !taken(id)).collect();
         match free.as_slice() {
-            [one] => Found::At(one.clone()),
+            [one] => Found::At(uri(one)),
             [] if alike.iter().all(Option::is_some) => Found::Nothing,
             _ => Found::Unclear,
         }
@@ -184,8 +191,9 @@ mod tests {
 
     #[test]
     fn without_it_the_only_free_entry_of_the_same_content_is_taken() {
-        let entries: Vec<_> = ["x", "y"].map(|id| json!({"nfInstanceId": "a", "subscriptionId": id})).into();
-        assert_eq!(lost().find(&entries, |uri| uri.ends_with('x')), Found::At("http://udr/subs/y".into()));
+        let entries: Vec<_> =
+            ["x", "y z"].map(|id| json!({"nfInstanceId": "a", "subscriptionId": id})).into();
+        assert_eq!(lost().find(&entries, |id| id == "x"), Found::At("http://udr/subs/y%20z".into()));
         assert_eq!(lost().find(&entries, |_| false), Found::Unclear);
         assert_eq!(lost().find(&entries, |_| true), Found::Nothing);
         assert_eq!(lost().find(&[json!({"nfInstanceId": "b"})], |_| false), Found::Nothing);
@@ -202,6 +210,7 @@ mod tests {
         let call =
             Undo::post_location("/release", json!({})).call(Some("http://smf/ctx/1")).expect("addressable");
         assert_eq!((call.method.as_str(), call.uri.as_str()), ("POST", "http://smf/ctx/1/release"));
+        assert_eq!(below("http://smf/ctx/1?x=/", "/release"), "http://smf/ctx/1/release?x=/");
         assert!(Undo::delete("http://udm/5").call(None).is_some());
     }
 }

@@ -42,14 +42,20 @@ impl Connection {
 /// Accepts connections and hands each to `deal`, for as long as it is polled.
 pub async fn accept(mut listener: Box<dyn Listen>, mut deal: impl FnMut(Connection)) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut told = false;
     loop {
         match listener.accept().await {
             Ok((open, peer)) => match places.clone().try_acquire_owned() {
-                Ok(place) => deal(Connection { open, peer, place }),
+                Ok(place) => {
+                    told = false;
+                    deal(Connection { open, peer, place });
+                }
                 Err(_) => tracing::debug!(%peer, "closed: {MAX_CONNECTIONS} connections are open"),
             },
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                if !std::mem::replace(&mut told, true) {
+                    tracing::warn!(%error, "connections cannot be accepted; it is tried again");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

@@ -1,4 +1,4 @@
-//! The check on receipt: one implementation for NFs, SCP and SEPP, before the body is read.
+//! The check on receipt, before the body is read.
 
 use super::kind::RequestKind;
 use crate::clock::Clock;

@@ -1,6 +1,7 @@
 //! What is known of a request before its body is read, and what is odd about its timing headers.
 
 use super::admission::Admission;
+use super::body::RequestBody;
 use super::front::Front;
 use super::kind::RequestKind;
 use crate::event::{Facts, Kind, TraceId};
@@ -19,6 +20,10 @@ const MAX_TOLD: usize = 1_024;
 pub(super) struct Arrival {
     pub(super) method: Method,
     pub(super) path: Arc<str>,
+    /// Path and query.
+    pub(super) target: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: RequestBody,
     pub(super) kind: RequestKind,
     pub(super) served: Served,
     pub(super) admission: Admission,
@@ -26,7 +31,7 @@ pub(super) struct Arrival {
 }
 
 impl Front {
-    pub(super) fn arrive<B>(&self, request: &hyper::Request<B>, peer: SocketAddr) -> Arrival {
+    pub(super) fn arrive(&self, request: &hyper::Request<RequestBody>, peer: SocketAddr) -> Arrival {
         let (headers, env) = (request.headers(), &self.party.env);
         let policy = &self.party.policy.deadline;
         let admission = Admission::read(headers, policy, &env.clock);
@@ -41,7 +46,17 @@ impl Front {
             own_timer: None,
         };
         let peer = peer_name(headers).unwrap_or_else(|| peer.to_string()).into();
-        let arrival = Arrival { method: request.method().clone(), path, kind, served, admission, peer };
+        let arrival = Arrival {
+            method: request.method().clone(),
+            path,
+            target: request.uri().path_and_query().map_or("/", |p| p.as_str()).to_owned(),
+            headers: headers.clone(),
+            body: request.body().clone(),
+            kind,
+            served,
+            admission,
+            peer,
+        };
         self.party.emit(Kind::RequestReceived, self.facts(&arrival));
         self.tell_timing(&arrival);
         arrival

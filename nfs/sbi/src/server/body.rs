@@ -3,18 +3,22 @@
 use super::delivery::Delivery;
 use super::front::BODY_PATIENCE;
 use crate::clock::Instant;
+use crate::traffic::{Content, MAX_RECORDED_BODY};
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::error::PayloadError;
 use bytes::Bytes;
 use futures_util::Stream;
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::time::Sleep;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -25,16 +29,57 @@ pub const MAX_DRAINED_BYTES: usize = 8 << 20;
 
 /// A request's body. Its handler reads it, or not; what is left is read and thrown away.
 #[derive(Clone)]
-pub struct RequestBody(Rc<RefCell<Incoming>>);
+pub struct RequestBody(Rc<RefCell<Passing>>);
+
+/// A body, and what of it has been read, as far as that is recorded.
+struct Passing {
+    incoming: Incoming,
+    /// Read ahead, and not yet given to the handler.
+    ahead: VecDeque<Bytes>,
+    read: Vec<Bytes>,
+    bytes_read: usize,
+}
 
 impl RequestBody {
     pub(super) fn new(incoming: Incoming) -> Self {
-        RequestBody(Rc::new(RefCell::new(incoming)))
+        RequestBody(Rc::new(RefCell::new(Passing {
+            incoming,
+            ahead: VecDeque::new(),
+            read: Vec::new(),
+            bytes_read: 0,
+        })))
     }
 
     /// Whether there is nothing to read, or no more.
     pub fn is_empty(&self) -> bool {
-        self.0.borrow().is_end_stream()
+        let passing = self.0.borrow();
+        passing.ahead.is_empty() && passing.incoming.is_end_stream()
+    }
+
+    /// What has been read of it so far, as far as that is kept.
+    pub(super) fn read_so_far(&self) -> Bytes {
+        match self.0.borrow().read.as_slice() {
+            [whole] => whole.clone(),
+            pieces => pieces.concat().into(),
+        }
+    }
+
+    /// The same, with the headers of its request.
+    pub(super) fn recorded(&self, headers: HeaderMap) -> Content {
+        let content = Content::new(headers, self.read_so_far());
+        let cut = self.0.borrow().bytes_read > content.body.len() || !self.is_empty();
+        Content { cut, ..content }
+    }
+
+    /// Reads the body, or as much of it as is kept, before its handler does; it still gets all of it.
+    pub(super) async fn read_ahead(&self, until: Instant) {
+        let ahead = async {
+            while self.0.borrow().bytes_read < MAX_RECORDED_BODY {
+                let Some(Ok(frame)) = poll_fn(|cx| self.poll_incoming(cx)).await else { return };
+                self.0.borrow_mut().ahead.extend(frame.into_data().ok());
+            }
+        };
+        let _ = tokio::time::timeout_at(until, ahead).await;
     }
 
     /// Its bytes, which have to arrive in time: a client that sends headers only holds nothing for ever.
@@ -62,7 +107,25 @@ impl RequestBody {
     }
 
     fn poll_frame(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_frame(cx)
+        let ahead = self.0.borrow_mut().ahead.pop_front();
+        match ahead {
+            Some(data) => Poll::Ready(Some(Ok(Frame::data(data)))),
+            None => self.poll_incoming(cx),
+        }
+    }
+
+    fn poll_incoming(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let mut passing = self.0.borrow_mut();
+        let frame = ready!(Pin::new(&mut passing.incoming).poll_frame(cx));
+        if let Some(Ok(frame)) = &frame
+            && let Some(data) = frame.data_ref()
+        {
+            if passing.bytes_read < MAX_RECORDED_BODY {
+                passing.read.push(data.clone());
+            }
+            passing.bytes_read += data.len();
+        }
+        Poll::Ready(frame)
     }
 }
 
@@ -100,19 +163,20 @@ impl Stream for BodyInTime {
 /// An answer's body. With a delivery it counts as handed over once hyper asks for it, which it does after the head
 /// was written to a stream that is still there.
 pub struct ResponseBody {
-    content: Content,
+    source: Source,
     delivery: Option<Delivery>,
 }
 
-enum Content {
+enum Source {
     Bytes(Bytes),
     Stream(BoxBody),
+    Trickle { left: Bytes, bytes: usize, every: Duration, pause: Pin<Box<Sleep>> },
 }
 
 impl ResponseBody {
     /// A body that is at hand.
     pub fn bytes(bytes: Bytes) -> Self {
-        ResponseBody { content: Content::Bytes(bytes), delivery: None }
+        ResponseBody { source: Source::Bytes(bytes), delivery: None }
     }
 
     pub(super) fn actix(body: BoxBody) -> Self {
@@ -120,7 +184,7 @@ impl ResponseBody {
             BodySize::None => ResponseBody::bytes(Bytes::new()),
             _ => match body.try_into_bytes() {
                 Ok(bytes) => ResponseBody::bytes(bytes),
-                Err(body) => ResponseBody { content: Content::Stream(body), delivery: None },
+                Err(body) => ResponseBody { source: Source::Stream(body), delivery: None },
             },
         }
     }
@@ -128,6 +192,21 @@ impl ResponseBody {
     pub(super) fn with_delivery(mut self, delivery: Option<Delivery>) -> Self {
         self.delivery = delivery;
         self
+    }
+
+    /// The same, in pieces of `bytes` bytes, `every` so long.
+    pub(super) fn trickling(self, bytes: usize, every: Duration) -> Self {
+        let pause = Box::pin(tokio::time::sleep(every));
+        let left = self.at_hand();
+        ResponseBody { source: Source::Trickle { left, bytes: bytes.max(1), every, pause }, ..self }
+    }
+
+    /// Its bytes, if they are at hand.
+    pub(super) fn at_hand(&self) -> Bytes {
+        match &self.source {
+            Source::Bytes(left) | Source::Trickle { left, .. } => left.clone(),
+            Source::Stream(_) => Bytes::new(),
+        }
     }
 
     /// Whether something was made for this answer.
@@ -153,10 +232,17 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
         this.delivered();
-        match &mut this.content {
-            Content::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Content::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Content::Stream(body) => {
+        match &mut this.source {
+            Source::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Source::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Source::Trickle { left, .. } if left.is_empty() => Poll::Ready(None),
+            Source::Trickle { left, bytes, every, pause } => {
+                ready!(pause.as_mut().poll(cx));
+                pause.as_mut().reset(Instant::now() + *every);
+                let piece = left.split_to((*bytes).min(left.len()));
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Source::Stream(body) => {
                 let next = ready!(body.as_pin_mut().poll_next(cx));
                 Poll::Ready(next.map(|r| r.map(Frame::data).map_err(|e| e.to_string().into())))
             }
@@ -164,13 +250,13 @@ impl Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.delivery.is_none() && matches!(&self.content, Content::Bytes(bytes) if bytes.is_empty())
+        self.delivery.is_none() && matches!(&self.source, Source::Bytes(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Stream(body) => match body.size() {
+        match &self.source {
+            Source::Bytes(left) | Source::Trickle { left, .. } => SizeHint::with_exact(left.len() as u64),
+            Source::Stream(body) => match body.size() {
                 BodySize::Sized(size) => SizeHint::with_exact(size),
                 _ => SizeHint::default(),
             },

@@ -22,11 +22,16 @@ impl Front {
                 self.undeliverable(arrival, answer, "its client's time is over");
                 self.refuse(arrival).await
             }
-            Outcome::Answer(answer) if gone.is_gone() => {
-                self.client_left(arrival, answer);
-                return Err(h2::Reason::CANCEL.into());
+            Outcome::Answer(mut answer) => {
+                if self.party.policy.deadline.on_client_gone == OnClientGone::Keep {
+                    answer.body_mut().delivered();
+                }
+                if gone.is_gone() {
+                    self.undeliverable(arrival, answer, "its client is gone");
+                    return Err(h2::Reason::CANCEL.into());
+                }
+                Ok(self.shape(arrival, answer).await)
             }
-            Outcome::Answer(answer) => Ok(self.shape(arrival, answer).await),
         };
         end.map(|answer| self.sign(answer))
     }
@@ -42,16 +47,9 @@ impl Front {
         }
     }
 
-    /// The same for a client that left in time; policy may keep what was made.
-    fn client_left(&self, arrival: &Arrival, mut answer: hyper::Response<ResponseBody>) {
-        if self.party.policy.deadline.on_client_gone == OnClientGone::Keep {
-            answer.body_mut().delivered();
-        }
-        self.undeliverable(arrival, answer, "its client is gone");
-    }
-
     /// 504 `TIMED_OUT_REQUEST` once the deadline has passed (before it, the statement would not be true), or nothing.
     async fn refuse(&self, arrival: &Arrival) -> End {
+        // Without a deadline there was no time from the beginning: an own timer of 0.
         let Some(deadline) = arrival.served.deadline else {
             return Ok(problem_response(&ProblemDetails::new(
                 Cause::TargetNfNotReachable,

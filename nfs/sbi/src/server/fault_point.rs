@@ -6,38 +6,60 @@ use super::body::ResponseBody;
 use super::front::{End, Front};
 use super::gone::Gone;
 use crate::event::Kind;
-use crate::fault::{Effect, Fault, On};
+use crate::fault::{Altered, Effect, Fault, On, Subject};
 use crate::problem::ProblemDetails;
 use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use std::time::Duration;
 
 impl Front {
     fn fault(&self, arrival: &Arrival, on: On) -> Option<Fault> {
-        let fault =
-            self.party.env.faults.take(&self.party.name, on, arrival.method.as_str(), &arrival.path)?;
+        if !self.party.env.faults.any() {
+            return None;
+        }
+        let body = arrival.body.read_so_far();
+        let subject = Subject {
+            nf: &self.party.name,
+            peer: &arrival.peer,
+            method: &arrival.method,
+            path: &arrival.path,
+            headers: &arrival.headers,
+            body: &body,
+            deadline: arrival.served.deadline.as_ref(),
+        };
+        let fault = self.party.env.faults.take(on, &subject, self.now())?;
         self.party.emit(Kind::FaultApplied, self.facts(arrival).detail(fault.to_string()));
         Some(fault)
     }
 
     pub(super) async fn fault_on_request(&self, arrival: &Arrival, gone: &Gone) -> Option<End> {
+        if self.party.env.faults.need_body(&self.party.name, On::Request) {
+            arrival.body.read_ahead(self.now() + super::front::BODY_PATIENCE).await;
+        }
         let fault = self.fault(arrival, On::Request)?;
         tokio::time::sleep(fault.delay).await;
         match fault.effect {
-            Effect::Proceed | Effect::LoseResponse | Effect::RefuseConnection => None,
-            Effect::Status(status, body) => Some(Ok(self.sign(altered(status, body)))),
+            Effect::Proceed | Effect::LoseResponse | Effect::Trickle { .. } | Effect::RefuseConnection => {
+                None
+            }
+            Effect::Answer(altered) => Some(Ok(self.sign(instead(&altered)))),
             Effect::Drop => Some(hold(fault.hold, gone).await),
             Effect::Reset(code) => Some(Err(h2::Reason::from(code).into())),
+            Effect::GoAway => {
+                gone.line.say_goaway();
+                None
+            }
         }
     }
 
     /// Faults on an answer that has been handed over: what happens to it now is the network's doing.
     pub(super) async fn fault_on_response(&self, arrival: &Arrival, end: End, gone: &Gone) -> End {
-        let status = end.as_ref().ok().map(|answer| answer.status().as_u16());
+        let answered = end.is_ok();
         let end = match self.fault(arrival, On::Response) {
             None => end,
             Some(fault) => apply_to_response(fault, end, gone).await,
         };
-        if let (Some(_), Ok(answer)) = (status, &end) {
+        if let (true, Ok(answer)) = (answered, &end) {
             self.party.emit(Kind::ResponseSent, self.facts(arrival).status(answer.status().as_u16()));
         }
         end
@@ -50,23 +72,37 @@ async fn apply_to_response(fault: Fault, end: End, gone: &Gone) -> End {
     tokio::time::sleep(fault.delay).await;
     match fault.effect {
         Effect::Proceed | Effect::RefuseConnection => Ok(answer),
-        Effect::Status(status, None) => {
-            if answer.status().is_success() || !status.is_success() {
-                *answer.status_mut() = status;
-            }
-            Ok(answer)
-        }
-        Effect::Status(status, body) => Ok(altered(status, body)),
+        Effect::Answer(altered) => Ok(alter(answer, &altered)),
         Effect::Reset(code) => Err(h2::Reason::from(code).into()),
         Effect::Drop | Effect::LoseResponse => hold(fault.hold, gone).await,
+        Effect::Trickle { bytes, every } => Ok(answer.map(|body| body.trickling(bytes, every))),
+        Effect::GoAway => {
+            gone.line.say_goaway();
+            Ok(answer)
+        }
     }
 }
 
-fn altered(status: StatusCode, body: Option<String>) -> hyper::Response<ResponseBody> {
-    match body {
-        Some(body) => json_response(status, "application/json", body.into()),
-        None => problem_response(&ProblemDetails::plain(status.as_u16(), "a fault rule answers so")),
+/// The answer with what the rule wants otherwise.
+fn alter(mut answer: hyper::Response<ResponseBody>, altered: &Altered) -> hyper::Response<ResponseBody> {
+    if let Some((content_type, body)) = &altered.body {
+        let status = altered.status.unwrap_or(answer.status());
+        let mut other = json_response(status, "application/json", body.clone());
+        other.headers_mut().insert(CONTENT_TYPE, content_type.clone());
+        altered.alter(other.headers_mut());
+        return other;
     }
+    if let Some(status) = altered.status.filter(|s| answer.status().is_success() || !s.is_success()) {
+        *answer.status_mut() = status;
+    }
+    altered.alter(answer.headers_mut());
+    answer
+}
+
+/// An answer where nothing was done.
+fn instead(altered: &Altered) -> hyper::Response<ResponseBody> {
+    let status = altered.status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    alter(problem_response(&ProblemDetails::plain(status.as_u16(), "a fault rule answers so")), altered)
 }
 
 /// Keeps the stream open until the client resets it, at most `most`.

@@ -4,11 +4,11 @@ use super::accept::Connection;
 use super::adapter::problem_response;
 use super::arrival::Arrival;
 use super::body::{RequestBody, ResponseBody};
-use super::gone::{Gone, Work};
+use super::gone::{Gone, Line, Work};
 use crate::clock::Instant;
 use crate::local::LocalExec;
 use crate::party::{Party, Served};
-use crate::problem::ProblemDetails;
+use crate::problem::{Cause, ProblemDetails};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::Method;
@@ -16,14 +16,14 @@ use http::header::HeaderValue;
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// How many streams a connection may have at once; announced as SETTINGS_MAX_CONCURRENT_STREAMS.
 pub const MAX_STREAMS_PER_CONNECTION: u32 = 100;
@@ -52,6 +52,7 @@ pub type Handler =
     Rc<dyn Fn(hyper::Request<RequestBody>, SocketAddr, Served, Instant) -> LocalBoxFuture<'static, Outcome>>;
 
 /// What a handler came to.
+#[expect(clippy::large_enum_variant, reason = "there is one per request, and most are answers")]
 pub enum Outcome {
     /// An answer.
     Answer(hyper::Response<ResponseBody>),
@@ -79,8 +80,7 @@ pub struct Front {
     pub(super) handler: Handler,
     pub(super) wraps_errors: WrapsErrors,
     http: auto::Builder<LocalExec>,
-    graceful: RefCell<Option<GracefulShutdown>>,
-    pub(super) closing: Cell<bool>,
+    pub(super) closing: watch::Sender<bool>,
     pub(super) running: Arc<Semaphore>,
     pub(super) told: RefCell<BTreeSet<String>>,
     pub(super) server: HeaderValue,
@@ -109,8 +109,7 @@ impl Front {
             handler,
             wraps_errors,
             http,
-            graceful: RefCell::new(Some(GracefulShutdown::new())),
-            closing: Cell::new(false),
+            closing: watch::Sender::new(false),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
             told: RefCell::default(),
             server,
@@ -124,21 +123,34 @@ impl Front {
             Ok(io) => io,
             Err(error) => return tracing::warn!(%peer, %error, "a connection could not be taken over"),
         };
-        let Some(watcher) = self.graceful.borrow().as_ref().map(GracefulShutdown::watcher) else { return };
-        let gate = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
-        let front = self.clone();
-        let service = hyper::service::service_fn(move |request| Work::new(&front, &gate).run(request, peer));
-        let connection = watcher.watch(self.http.serve_connection(TokioIo::new(io), service));
-        if let Err(error) = connection.await {
+        let (mut closing, line, front) = (self.closing.subscribe(), Rc::new(Line::default()), self.clone());
+        let of_connection = line.clone();
+        let service = hyper::service::service_fn(move |request| Work::new(&front, &line).run(request, peer));
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(io), service));
+        let leave = async {
+            tokio::select! {
+                biased;
+                _ = closing.wait_for(|closing| *closing) => {}
+                () = of_connection.goaway() => {}
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = connection.as_mut() => ended,
+            () = leave => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(%peer, %error, "connection ended");
         }
     }
 
     /// Says GOAWAY (HTTP/1.1: `Connection: close`) on every connection and waits for them, at most `grace`.
     pub async fn shutdown(&self, grace: Duration) {
-        self.closing.set(true);
-        let Some(graceful) = self.graceful.borrow_mut().take() else { return };
-        let _ = tokio::time::timeout(grace, graceful.shutdown()).await;
+        self.closing.send_replace(true);
+        let _ = tokio::time::timeout(grace, self.closing.closed()).await;
     }
 
     /// The whole life of one request.
@@ -147,13 +159,19 @@ impl Front {
         request: hyper::Request<Incoming>,
         peer: SocketAddr,
         gone: Rc<Gone>,
+        crowded: bool,
     ) -> End {
         let request = request.map(RequestBody::new);
-        let (version, method, body) = (request.version(), request.method().clone(), request.body().clone());
-        let end = self.end_of(request, peer, &gone).await;
+        let version = request.version();
+        let arrival = self.arrive(&request, peer);
+        let end = match crowded {
+            true => self.conclude(&arrival, crowd(), &gone).await,
+            false => self.end_of(request, &arrival, peer, &gone).await,
+        };
+        self.record(&arrival, end.as_ref().ok());
         let mut answer = end?;
-        body.read_the_rest();
-        if method == Method::HEAD {
+        arrival.body.read_the_rest();
+        if arrival.method == Method::HEAD {
             leave_out_body(&mut answer);
         }
         // Over HTTP/1.1 nobody asks for the body of an answer that has none.
@@ -163,13 +181,18 @@ impl Front {
         Ok(answer)
     }
 
-    async fn end_of(&self, request: hyper::Request<RequestBody>, peer: SocketAddr, gone: &Gone) -> End {
-        let arrival = self.arrive(&request, peer);
-        gone.is_about(self.facts(&arrival));
-        if let Some(end) = self.fault_on_request(&arrival, gone).await {
+    async fn end_of(
+        &self,
+        request: hyper::Request<RequestBody>,
+        arrival: &Arrival,
+        peer: SocketAddr,
+        gone: &Gone,
+    ) -> End {
+        gone.is_about(self.facts(arrival));
+        if let Some(end) = self.fault_on_request(arrival, gone).await {
             return end;
         }
-        let outcome = match self.admit(&arrival) {
+        let outcome = match self.admit(arrival) {
             Some(refused) => refused,
             None => {
                 let served = arrival.served;
@@ -178,8 +201,8 @@ impl Front {
                 (self.handler)(request, peer, served, patience).await
             }
         };
-        let end = self.conclude(&arrival, outcome, gone).await;
-        self.fault_on_response(&arrival, end, gone).await
+        let end = self.conclude(arrival, outcome, gone).await;
+        self.fault_on_response(arrival, end, gone).await
     }
 
     /// The check on receipt: an outcome if the request is not admitted.
@@ -195,6 +218,10 @@ impl Front {
     pub(super) fn now(&self) -> Instant {
         self.party.env.clock.now()
     }
+}
+
+fn crowd() -> Outcome {
+    Outcome::problem(&ProblemDetails::new(Cause::NfCongestion, "too many requests are being worked on"))
 }
 
 /// An answer to HEAD: it tells how long its body is, and has none. hyper leaves it out over HTTP/1.1 only.

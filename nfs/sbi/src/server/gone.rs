@@ -1,9 +1,7 @@
 //! Clients that leave: the work for their request goes on, since the deadline is the only signal to stop.
 
-use super::body::ResponseBody;
-use super::front::{End, Front, QUEUE_PATIENCE};
+use super::front::{End, Front, MAX_STREAMS_PER_CONNECTION, QUEUE_PATIENCE};
 use crate::event::{Facts, Kind};
-use crate::problem::{Cause, ProblemDetails};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use hyper::body::Incoming;
@@ -14,9 +12,36 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
+/// What the requests of one connection share.
+pub(super) struct Line {
+    /// Places for streams, those of clients that left included.
+    gate: Arc<Semaphore>,
+    goaway: Notify,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        let gate = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
+        Line { gate, goaway: Notify::new() }
+    }
+}
+
+impl Line {
+    /// No request shall follow on this connection.
+    pub(super) fn say_goaway(&self) {
+        self.goaway.notify_one();
+    }
+
+    /// Ends when that was said.
+    pub(super) async fn goaway(&self) {
+        self.goaway.notified().await;
+    }
+}
+
 /// Whether the client of one request is still there.
-#[derive(Default)]
 pub(super) struct Gone {
+    /// The connection that it came on.
+    pub(super) line: Rc<Line>,
     gone: Cell<bool>,
     left: Notify,
     about: RefCell<Facts>,
@@ -45,13 +70,12 @@ impl Gone {
 /// without it, holding its place among the connection's streams.
 pub(super) struct Work {
     front: Rc<Front>,
-    gate: Arc<Semaphore>,
     gone: Rc<Gone>,
     running: Option<Running>,
     ended: bool,
 }
 
-type Running = (LocalBoxFuture<'static, End>, Places);
+type Running = (LocalBoxFuture<'static, End>, Option<Places>);
 
 /// A request's place among its connection's and among its worker's.
 struct Places {
@@ -60,18 +84,20 @@ struct Places {
 }
 
 impl Work {
-    pub(super) fn new(front: &Rc<Front>, gate: &Arc<Semaphore>) -> Self {
-        let gone = Rc::default();
-        Work { front: front.clone(), gate: gate.clone(), gone, running: None, ended: false }
+    pub(super) fn new(front: &Rc<Front>, line: &Rc<Line>) -> Self {
+        let gone = Gone {
+            line: line.clone(),
+            gone: Cell::new(false),
+            left: Notify::new(),
+            about: RefCell::default(),
+        };
+        Work { front: front.clone(), gone: Rc::new(gone), running: None, ended: false }
     }
 
     pub(super) async fn run(mut self, request: hyper::Request<Incoming>, peer: SocketAddr) -> End {
-        let Some(places) = self.places().await else {
-            self.ended = true;
-            return Ok(busy());
-        };
-        let (front, gone) = (self.front.clone(), self.gone.clone());
-        let work = Box::pin(async move { front.respond(request, peer, gone).await });
+        let places = self.places().await;
+        let (front, gone, crowded) = (self.front.clone(), self.gone.clone(), places.is_none());
+        let work = Box::pin(async move { front.respond(request, peer, gone, crowded).await });
         let (work, _) = self.running.insert((work, places));
         let end = guarded(work, &self.front, &self.gone).await;
         self.ended = true;
@@ -80,7 +106,8 @@ impl Work {
 
     async fn places(&self) -> Option<Places> {
         // A client that keeps to the stream limit waits here only behind handlers of streams that it has reset.
-        let of_connection = tokio::time::timeout(QUEUE_PATIENCE, self.gate.clone().acquire_owned()).await;
+        let of_connection =
+            tokio::time::timeout(QUEUE_PATIENCE, self.gone.line.gate.clone().acquire_owned()).await;
         let of_worker = self.front.running.clone().try_acquire_owned();
         Some(Places { _of_connection: of_connection.ok()?.ok()?, _of_worker: of_worker.ok()? })
     }
@@ -88,7 +115,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if self.ended || self.front.closing.get() {
+        if self.ended || *self.front.closing.borrow() {
             return;
         }
         self.gone.gone.set(true);
@@ -109,9 +136,4 @@ async fn guarded(work: &mut LocalBoxFuture<'static, End>, front: &Front, gone: &
         front.party.emit(Kind::RequestPanicked, gone.about.borrow().clone());
         Err(h2::Reason::INTERNAL_ERROR.into())
     })
-}
-
-fn busy() -> hyper::Response<ResponseBody> {
-    let problem = ProblemDetails::new(Cause::NfCongestion, "too many requests are being worked on");
-    super::adapter::problem_response(&problem)
 }

@@ -1,5 +1,6 @@
 //! What a shard owes, for those outside of it: a small actor beside the NF's own.
 
+use super::nf::Forget;
 use crate::release::{Ledger, Resource};
 use actix::{Actor, Context, Handler, Message, MessageResult, ResponseFuture};
 
@@ -38,6 +39,29 @@ impl Handler<Unsettled> for Keeper {
 
     fn handle(&mut self, _: Unsettled, _: &mut Context<Self>) -> Self::Result {
         MessageResult(self.0.unsettled())
+    }
+}
+
+/// Release what is committed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ReleaseAll;
+
+impl Handler<ReleaseAll> for Keeper {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: ReleaseAll, _: &mut Context<Self>) -> Self::Result {
+        let ledger = self.0.clone();
+        Box::pin(async move { ledger.disown_all().await })
+    }
+}
+
+impl Handler<Forget> for Keeper {
+    type Result = ();
+
+    /// Only what is settled can be forgotten.
+    fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
+        self.0.forget_settled();
     }
 }
 

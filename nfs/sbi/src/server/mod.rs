@@ -16,6 +16,7 @@ mod gone;
 mod keeper;
 mod kind;
 mod nf;
+mod recorder;
 mod reply;
 mod start;
 mod workers;
@@ -29,9 +30,9 @@ pub use front::{
     BODY_PATIENCE, Front, Handler, MAX_HEADER_BYTES, MAX_PENDING_RESETS, MAX_RUNNING,
     MAX_STREAMS_PER_CONNECTION, Outcome, QUEUE_PATIENCE, WrapsErrors,
 };
-pub use keeper::{Close, Keeper, Resources, Unsettled};
+pub use keeper::{Close, Keeper, ReleaseAll, Resources, Unsettled};
 pub use kind::RequestKind;
-pub use nf::{Held, Holding, Holdings, Nf, Shard, Shards, holdings};
+pub use nf::{Forget, Held, Holding, Holdings, Nf, Shard, Shards};
 pub use reply::{Failure, Reply};
 pub use start::{MAILBOX_CAPACITY, MAX_BODY_BYTES, Port, Running, start};
 pub use workers::Workers;

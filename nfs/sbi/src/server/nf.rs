@@ -4,10 +4,11 @@ use super::delivery::Handover;
 use super::front::WrapsErrors;
 use super::reply::{Failure, Reply};
 use crate::client::Client;
+use crate::env::stable_hash;
 use crate::party::{NfType, Party, Served};
 use crate::problem::Cause;
 use crate::release::Ledger;
-use crate::turns::{NoTurn, Turn, Turns};
+use crate::turns::{Turn, Turns};
 use actix::{Actor, Addr, Context, Handler, Message, Recipient};
 use actix_web::web;
 use serde::Serialize;
@@ -15,7 +16,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A mock NF: an actor, and the app in front of it.
-pub trait Nf: Actor<Context = Context<Self>> + Handler<Holdings> + Handler<Handover> + Unpin {
+pub trait Nf:
+    Actor<Context = Context<Self>> + Handler<Holdings> + Handler<Handover> + Handler<Forget> + Unpin
+{
     /// What it needs beside its [`Party`].
     type Config: Clone + Send + 'static;
 
@@ -60,10 +63,7 @@ impl Shard {
         served: &Served,
     ) -> Result<Turn<K>, Failure> {
         let budget = self.client().budget(served)?;
-        turns.take(key, budget.until()).await.map_err(|no_turn| match no_turn {
-            NoTurn::TimedOut => Failure::from(budget.passed()),
-            NoTurn::Crowded => Failure::new(Cause::NfCongestion, no_turn.to_string()),
-        })
+        turns.take(key, budget.until()).await.map_err(|no_turn| budget.no_turn(no_turn).into())
     }
 }
 
@@ -71,6 +71,11 @@ impl Shard {
 #[derive(Message)]
 #[rtype(result = "Holding")]
 pub struct Holdings;
+
+/// Forget contexts and whatever consumers wrote: everything of it has been released.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Forget;
 
 /// What a shard holds for others.
 #[derive(Clone, Debug, Default)]
@@ -107,10 +112,8 @@ impl<A: Actor> Clone for Shards<A> {
 impl<A: Actor<Context = Context<A>>> Shards<A> {
     /// The shard that keeps the contexts of `subject` (a SUPI).
     pub fn of(&self, subject: &str) -> &Addr<A> {
-        let hash = subject
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-        &self.actors[usize::try_from(hash % self.actors.len() as u64).unwrap_or(0)]
+        let shard = stable_hash(subject) % self.actors.len() as u64;
+        &self.actors[usize::try_from(shard).unwrap_or(0)]
     }
 
     /// The actor of the worker that the request arrived at, for what needs no context.
@@ -128,6 +131,15 @@ impl<A: Actor<Context = Context<A>>> Shards<A> {
         self.actors.iter()
     }
 
+    /// All of them, as recipients of one message.
+    pub fn recipients<M>(&self) -> Vec<Recipient<M>>
+    where
+        A: Handler<M>,
+        M: Message<Result: Send> + Send + 'static,
+    {
+        self.iter().map(|actor| actor.clone().recipient()).collect()
+    }
+
     /// Hands a request to an actor and gives back its answer. It is never wrapped in a timeout: the actor itself
     /// enforces the deadline, and a message whose sender has gone would be skipped.
     pub async fn ask<M>(&self, actor: &Addr<A>, message: M) -> Result<Reply, Failure>
@@ -138,9 +150,4 @@ impl<A: Actor<Context = Context<A>>> Shards<A> {
         let stopped = |_| Failure::new(Cause::SystemFailure, "this NF is stopping, or the procedure failed");
         actor.send(message).await.map_err(stopped)?
     }
-}
-
-/// The recipients that tell what an NF's shards hold.
-pub fn holdings<N: Nf>(shards: &Shards<N>) -> Vec<Recipient<Holdings>> {
-    shards.iter().map(|actor| actor.clone().recipient()).collect()
 }

@@ -144,7 +144,7 @@ async fn unknown_path<N: Nf>(request: HttpRequest) -> Result<Reply, Failure> {
         |api: &&&str| path.strip_prefix(**api).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     match N::APIS.iter().find(known) {
         Some(api) => {
-            let detail = format!("{api} has no such resource; see its OpenAPI file for those there are");
+            let detail = format!("this mock {} has no such resource below {api}", N::TYPE);
             Err(Failure::new(Cause::ResourceUriStructureNotFound, detail))
         }
         None => {

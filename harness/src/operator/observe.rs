@@ -1,0 +1,148 @@
+//! What can be looked at: whether it lives, who is there, what they hold and made, what happened.
+
+use super::{Operator, bad_query, named_nf};
+use crate::process::{NfHandle, Process};
+use actix_web::{HttpRequest, HttpResponse, web};
+use api::query::Query;
+use futures_util::stream;
+use http::StatusCode;
+use sbi::event::Events;
+use sbi::release::{Resource, State};
+use sbi::server::{Failure, Held, Reply};
+use sbi::traffic::Shown;
+use serde::Serialize;
+use std::convert::Infallible;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How many events one answer holds at most.
+pub const MAX_EVENTS_PER_ANSWER: usize = 10_000;
+
+/// The routes.
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(web::resource("/livez").get(livez).route(web::head().to(livez)))
+        .service(web::resource("/readyz").get(readyz).route(web::head().to(readyz)))
+        .service(web::resource("/mock5g/v1/nfs").get(nfs))
+        .service(web::resource("/mock5g/v1/held").get(held))
+        .service(web::resource("/mock5g/v1/resources").get(resources))
+        .service(web::resource("/mock5g/v1/events").get(events))
+        .service(web::resource("/mock5g/v1/events/stream").get(event_stream))
+        .service(web::resource("/mock5g/v1/requests").get(requests));
+}
+
+#[derive(Serialize)]
+struct Status {
+    status: &'static str,
+}
+
+async fn livez() -> Reply {
+    Reply::ok(&Status { status: "alive" })
+}
+
+async fn readyz(operator: web::Data<Operator>) -> Reply {
+    match operator.ready.load(Relaxed) {
+        true => Reply::ok(&Status { status: "ready" }),
+        false => {
+            Reply { status: StatusCode::SERVICE_UNAVAILABLE, ..Reply::ok(&Status { status: "stopping" }) }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct HeldBy {
+    nf: String,
+    #[serde(flatten)]
+    held: Held,
+}
+
+async fn held(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let query = Query::parse(request.query_string())?.only(&["nf"])?;
+    let held = operator.process.held(named_nf(&query, &operator)?).await;
+    let held: Vec<_> = held.into_iter().map(|(nf, held)| HeldBy { nf, held }).collect();
+    Ok(Reply::ok(&held))
+}
+
+async fn resources(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let query = Query::parse(request.query_string())?.only(&["state"])?;
+    let states = query.single("state")?.map(states).transpose()?;
+    let wanted = |r: &Resource| states.as_ref().is_none_or(|states| states.contains(&r.state));
+    let resources: Vec<_> = operator.process.resources().await.into_iter().filter(wanted).collect();
+    Ok(Reply::ok(&resources))
+}
+
+/// The states that a value of `state` means. `open`: it is not known yet whether it will be kept.
+fn states(value: &str) -> Result<Vec<State>, Failure> {
+    match value {
+        "open" => Ok(vec![State::Intended, State::InFlight, State::Held]),
+        "committed" => Ok(vec![State::Owned]),
+        "releasing" => Ok(vec![State::Releasing]),
+        "released" => Ok(vec![State::Released]),
+        "hanging" => Ok(vec![State::Hanging]),
+        _ => Err(bad_query("state", "expected open, committed, releasing, released or hanging")),
+    }
+}
+
+async fn events(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let query = Query::parse(request.query_string())?.only(&["nf", "after"])?;
+    let (nf, after) = (named_nf(&query, &operator)?, after(&query)?);
+    Ok(Reply::ok(&operator.process.env.events.of_nf(nf, after, MAX_EVENTS_PER_ANSWER)))
+}
+
+/// The number after which is asked for; 0 if none is named.
+fn after(query: &Query) -> Result<u64, Failure> {
+    let number = query.single("after")?.map(str::parse).transpose();
+    let number = number.map_err(|_| bad_query("after", "expected the seq of an entry, a whole number"));
+    Ok(number?.unwrap_or(0))
+}
+
+/// Events as they happen, as server-sent events: `id` is the number, `event` the kind, `data` the JSON.
+async fn event_stream(request: HttpRequest, operator: web::Data<Operator>) -> Result<HttpResponse, Failure> {
+    let query = Query::parse(request.query_string())?.only(&["nf", "after"])?;
+    let nf = named_nf(&query, &operator)?.map(str::to_owned);
+    let after = after(&query)?;
+    let events = operator.process.env.events.clone();
+    let frames = stream::unfold(after, move |seq| {
+        let (events, nf) = (events.clone(), nf.clone());
+        async move { Some(next_frame(&events, nf.as_deref(), seq).await) }
+    });
+    Ok(HttpResponse::Ok().content_type("text/event-stream").streaming(frames))
+}
+
+async fn next_frame(events: &Events, nf: Option<&str>, seq: u64) -> (Result<bytes::Bytes, Infallible>, u64) {
+    let event = events.wait(seq, |event| nf.is_none_or(|nf| &*event.nf == nf)).await;
+    let json = serde_json::to_string(&event).unwrap_or_default();
+    let frame = format!("id: {}\nevent: {}\ndata: {json}\n\n", event.seq, event.event.as_str());
+    (Ok(frame.into()), event.seq)
+}
+
+async fn requests(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let query = Query::parse(request.query_string())?.only(&["nf", "after"])?;
+    let (nf, after) = (named_nf(&query, &operator)?, after(&query)?);
+    let exchanges = operator.process.env.traffic.after(nf, after);
+    Ok(Reply::ok(&exchanges.into_iter().map(Shown::from).collect::<Vec<_>>()))
+}
+
+/// An NF of this process.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Present<'a> {
+    nf: &'a str,
+    r#type: &'static str,
+    instance_id: String,
+    sbi: &'a str,
+    state: &'static str,
+}
+
+async fn nfs(operator: web::Data<Operator>) -> Reply {
+    let Process { nfs, .. } = &operator.process;
+    let state = if operator.ready.load(Relaxed) { "ready" } else { "stopping" };
+    let present = |nf: &NfHandle| -> serde_json::Value {
+        sbi::json::to_value(&Present {
+            nf: &nf.party.name,
+            r#type: nf.party.nf_type.name(),
+            instance_id: nf.party.instance_id.to_string(),
+            sbi: &nf.party.api_root,
+            state,
+        })
+    };
+    Reply::ok(&nfs.iter().map(present).collect::<Vec<_>>())
+}

@@ -1,0 +1,155 @@
+//! What the mock AMF can be told to do.
+
+use super::Operator;
+use actix_web::{HttpRequest, web};
+use amf::{Amf, EstablishPduSession, Outcome, ReleasePduSession, Released};
+use api::common::{Dnn, PduSessionId, Snssai, Supi};
+use api::decode::{Ie, decode};
+use api::nsmf_pdusession::Session;
+use api::path::variable;
+use api::query::Query;
+use bytes::Bytes;
+use sbi::client::TimingMode;
+use sbi::event::{Event, Kind, TraceId};
+use sbi::problem::ProblemDetails;
+use sbi::server::{Failure, Reply, Shards};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The routes.
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(web::resource("/mock5g/v1/amf/pdu-sessions").post(establish))
+        .service(web::resource("/mock5g/v1/amf/pdu-sessions/{supi}/{pduSessionId}").delete(release));
+}
+
+/// A PDU session to start.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Stimulus {
+    supi: Supi,
+    pdu_session_id: PduSessionId,
+    dnn: Option<Dnn>,
+    s_nssai: Option<Snssai>,
+    max_rsp_time_ms: Option<u64>,
+    #[serde(default)]
+    sender_timestamp_offset_ms: i64,
+    #[serde(default)]
+    omit_deadline: bool,
+}
+
+impl Ie for Stimulus {
+    const MANDATORY: &'static [&'static str] = &["supi", "pduSessionId"];
+}
+
+impl Stimulus {
+    fn message(self) -> EstablishPduSession {
+        let session = Session {
+            supi: self.supi,
+            pdu_session_id: self.pdu_session_id,
+            dnn: self.dnn.unwrap_or_else(|| crate::subscribers::dnn(crate::subscribers::DEFAULT_DNN)),
+            s_nssai: self.s_nssai.unwrap_or(Snssai::sst(1)),
+        };
+        let timing = match (self.omit_deadline, self.sender_timestamp_offset_ms) {
+            (true, _) => TimingMode::Omitted,
+            (false, 0) => TimingMode::True,
+            (false, by_ms) => TimingMode::Skewed(by_ms),
+        };
+        let max_rsp_time = self.max_rsp_time_ms.map(Duration::from_millis);
+        EstablishPduSession { session, smf: None, max_rsp_time, timing }
+    }
+}
+
+/// How a procedure ended, and the answers that the AMF saw.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ended {
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+    trace: TraceId,
+    answers: Vec<Seen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late_answer: Option<Seen>,
+}
+
+/// An answer.
+#[derive(Serialize)]
+struct Seen {
+    method: String,
+    uri: String,
+    status: u16,
+}
+
+async fn establish(
+    request: HttpRequest,
+    body: Bytes,
+    operator: web::Data<Operator>,
+) -> Result<Reply, Failure> {
+    let (name, amf) = named_amf(&request, &operator)?;
+    let stimulus: Stimulus = decode(&body)?;
+    let at = session_path(&stimulus.supi, stimulus.pdu_session_id);
+    let message = stimulus.message();
+    let outcome = amf.of(message.session.supi.as_str()).send(message).await.map_err(|_| stopping())?;
+    let events = operator.process.env.events.of_nf(Some(&name), 0, usize::MAX);
+    let ended = ended(&outcome, &events);
+    let reply = Reply::ok(&ended);
+    Ok(match outcome {
+        Outcome::Established { .. } => Reply { location: Some(at), ..reply },
+        _ => reply,
+    })
+}
+
+fn ended(outcome: &Outcome, events: &[Event]) -> Ended {
+    let trace = outcome.trace();
+    let seen = |kind: Kind| {
+        let about = events.iter().filter(move |e| e.trace == trace && e.event == kind);
+        about.filter_map(|e| Some(Seen { method: e.method.clone()?, uri: e.uri.clone()?, status: e.status? }))
+    };
+    let location = match outcome {
+        Outcome::Established { location, .. } => Some(location.clone()),
+        Outcome::Refused { .. } | Outcome::GaveUp { .. } => None,
+    };
+    let answers = seen(Kind::UpstreamAnswered).collect();
+    Ended {
+        outcome: outcome.as_str(),
+        location,
+        trace,
+        answers,
+        late_answer: seen(Kind::ResponseLate).next_back(),
+    }
+}
+
+/// 204 once its release was answered or is being tried again.
+async fn release(
+    path: web::Path<(String, String)>,
+    request: HttpRequest,
+    operator: web::Data<Operator>,
+) -> Result<Reply, Failure> {
+    let (_, amf) = named_amf(&request, &operator)?;
+    let (supi, id) = path.into_inner();
+    let (supi, pdu_session_id): (Supi, _) = (variable("supi", &supi)?, variable("pduSessionId", &id)?);
+    let message = ReleasePduSession { supi: supi.clone(), pdu_session_id };
+    match amf.of(supi.as_str()).send(message).await.map_err(|_| stopping())? {
+        Released::Asked => Ok(Reply::no_content()),
+        Released::Unknown => {
+            Err(ProblemDetails::plain(404, format!("{supi} has no established session {id}")).into())
+        }
+    }
+}
+
+fn session_path(supi: &Supi, id: PduSessionId) -> String {
+    format!("/mock5g/v1/amf/pdu-sessions/{}/{id}", api::percent::encoded(supi.as_str()))
+}
+
+/// The AMF that the query names, else the first one.
+fn named_amf(request: &HttpRequest, operator: &Operator) -> Result<(String, Shards<Amf>), Failure> {
+    let query = Query::parse(request.query_string())?;
+    let name = query.single("nf")?;
+    let mut amfs = operator.process.nfs.iter().filter(|nf| name.is_none_or(|name| &*nf.party.name == name));
+    let found = amfs.find_map(|nf| Some((nf.party.name.to_string(), nf.amf.clone()?)));
+    found.ok_or_else(|| ProblemDetails::plain(404, "there is no such AMF in this process").into())
+}
+
+fn stopping() -> Failure {
+    ProblemDetails::plain(503, "the AMF is stopping").into()
+}

@@ -1,0 +1,32 @@
+//! What was received and answered, for the record.
+
+use super::arrival::Arrival;
+use super::body::ResponseBody;
+use super::front::Front;
+use crate::traffic::{Content, Direction, Exchange};
+
+impl Arrival {
+    /// The request, as far as its body has been read.
+    pub(super) fn recorded(&self) -> Content {
+        self.body.recorded(self.headers.clone())
+    }
+}
+
+impl Front {
+    pub(super) fn record(&self, arrival: &Arrival, answer: Option<&hyper::Response<ResponseBody>>) {
+        let env = &self.party.env;
+        let answer = answer.map(|a| (a.status(), Content::new(a.headers().clone(), a.body().at_hand())));
+        env.traffic.record(Exchange {
+            unix_us: env.clock.unix_us(),
+            nf: self.party.name.clone(),
+            direction: Direction::Received,
+            served: arrival.served.request,
+            trace: arrival.served.trace,
+            peer: arrival.peer.to_string(),
+            method: arrival.method.clone(),
+            uri: arrival.target.clone(),
+            request: arrival.recorded(),
+            answer,
+        });
+    }
+}

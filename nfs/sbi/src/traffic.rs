@@ -1,0 +1,245 @@
+//! What went over the wire: the newest requests that the NFs of a process received and sent, whole.
+
+use crate::event::{RequestId, TraceId, utc};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many requests a process remembers; older ones are forgotten.
+pub const MAX_EXCHANGES: usize = 1_000;
+
+/// How much of a body is remembered, in bytes.
+pub const MAX_RECORDED_BODY: usize = 64 * 1024;
+
+/// Which way a request went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The NF received it.
+    Received,
+    /// The NF sent it.
+    Sent,
+}
+
+/// A request or an answer as it was on the wire.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body, at most [`MAX_RECORDED_BODY`] of it.
+    pub body: Bytes,
+    /// Whether the body is not whole.
+    pub cut: bool,
+}
+
+impl Content {
+    /// Headers and body, the body cut if it is too long.
+    pub fn new(headers: HeaderMap, mut body: Bytes) -> Self {
+        let cut = body.len() > MAX_RECORDED_BODY;
+        body.truncate(MAX_RECORDED_BODY);
+        Content { headers, body, cut }
+    }
+}
+
+/// A request and what came of it.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// When it was complete, microseconds since the Unix epoch by the NF's clock.
+    pub unix_us: i64,
+    /// The NF.
+    pub nf: Arc<str>,
+    /// Whether the NF received or sent it.
+    pub direction: Direction,
+    /// The request that was being served: this one, or the one for which it was sent.
+    pub served: RequestId,
+    /// The procedure.
+    pub trace: TraceId,
+    /// The other party, as in events.
+    pub peer: String,
+    /// The method.
+    pub method: Method,
+    /// Path and query of what was received; the whole URI of what was sent.
+    pub uri: String,
+    /// The request.
+    pub request: Content,
+    /// The answer; none if there was none.
+    pub answer: Option<(StatusCode, Content)>,
+}
+
+/// The exchanges of a process: a bounded ring.
+#[derive(Clone, Default)]
+pub struct Traffic(Arc<Mutex<Ring>>);
+
+#[derive(Default)]
+struct Ring {
+    kept: VecDeque<Exchange>,
+    recorded: u64,
+}
+
+impl Traffic {
+    /// Adds an exchange.
+    pub fn record(&self, exchange: Exchange) {
+        let mut ring = self.ring();
+        ring.recorded += 1;
+        let forgotten = if ring.kept.len() == MAX_EXCHANGES { ring.kept.pop_front() } else { None };
+        ring.kept.push_back(exchange);
+        drop(ring);
+        drop(forgotten);
+    }
+
+    /// The exchanges after number `seq` that are still remembered, numbered, only those of the NF `nf` if one is named.
+    pub fn after(&self, nf: Option<&str>, seq: u64) -> Vec<(u64, Exchange)> {
+        let ring = self.ring();
+        let first = ring.recorded - ring.kept.len() as u64 + 1;
+        let numbered = (first..).zip(ring.kept.iter());
+        let wanted = |(n, e): &(u64, &Exchange)| *n > seq && nf.is_none_or(|nf| &*e.nf == nf);
+        numbered.filter(wanted).map(|(n, e)| (n, e.clone())).collect()
+    }
+
+    /// Forgets them all.
+    pub fn clear(&self) {
+        self.ring().kept.clear();
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An exchange as it is shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shown {
+    seq: u64,
+    time: String,
+    nf: String,
+    direction: Direction,
+    peer: String,
+    request: RequestId,
+    trace: TraceId,
+    method: String,
+    uri: String,
+    #[serde(flatten)]
+    content: ShownContent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<ShownAnswer>,
+}
+
+#[derive(Serialize)]
+struct ShownAnswer {
+    status: u16,
+    #[serde(flatten)]
+    content: ShownContent,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownContent {
+    headers: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "ShownBody::is_empty")]
+    body: ShownBody,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    body_cut: bool,
+}
+
+/// JSON as JSON, other text as text, anything else as `{"base64": ...}`.
+struct ShownBody(Bytes);
+
+impl ShownBody {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for ShownBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Ok(json) = serde_json::from_slice::<Value>(&self.0) {
+            return json.serialize(serializer);
+        }
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => text.serialize(serializer),
+            Err(_) => serde_json::json!({"base64": STANDARD.encode(&self.0)}).serialize(serializer),
+        }
+    }
+}
+
+impl From<(u64, Exchange)> for Shown {
+    fn from((seq, exchange): (u64, Exchange)) -> Self {
+        let Exchange { unix_us, nf, direction, served, trace, peer, method, uri, request, answer } = exchange;
+        let response =
+            answer.map(|(status, content)| ShownAnswer { status: status.as_u16(), content: content.into() });
+        Shown {
+            seq,
+            time: utc(unix_us),
+            nf: nf.to_string(),
+            direction,
+            peer,
+            request: served,
+            trace,
+            method: method.to_string(),
+            uri,
+            content: request.into(),
+            response,
+        }
+    }
+}
+
+impl From<Content> for ShownContent {
+    fn from(content: Content) -> Self {
+        let Content { headers, body, cut } = content;
+        let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        ShownContent { headers, body: ShownBody(body), body_cut: cut }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exchange(nf: &str, body: &[u8]) -> Exchange {
+        Exchange {
+            unix_us: 0,
+            nf: nf.into(),
+            direction: Direction::Received,
+            served: RequestId(1),
+            trace: TraceId(1),
+            peer: "amf".into(),
+            method: Method::PUT,
+            uri: "/x".into(),
+            request: Content::new(HeaderMap::new(), Bytes::copy_from_slice(body)),
+            answer: Some((StatusCode::NO_CONTENT, Content::default())),
+        }
+    }
+
+    #[test]
+    fn the_ring_forgets_the_oldest_and_keeps_counting() {
+        let traffic = Traffic::default();
+        (0..MAX_EXCHANGES + 3).for_each(|_| traffic.record(exchange("smf", b"")));
+        let kept = traffic.after(Some("smf"), 0);
+        assert_eq!((kept.len(), kept[0].0), (MAX_EXCHANGES, 4));
+        assert_eq!(traffic.after(None, kept[MAX_EXCHANGES - 1].0 - 1).len(), 1);
+        assert!(traffic.after(Some("udm"), 0).is_empty());
+    }
+
+    #[test]
+    fn bodies_are_shown_as_what_they_are() {
+        let shown = |body: &[u8]| {
+            let shown = serde_json::to_value(Shown::from((7, exchange("smf", body)))).expect("JSON");
+            shown["body"].clone()
+        };
+        assert_eq!(shown(br#"{"a":1}"#), serde_json::json!({"a": 1}));
+        assert_eq!(shown(b"--x"), serde_json::json!("--x"));
+        assert_eq!(shown(b"\xff\xfe"), serde_json::json!({"base64": "//4="}));
+        assert_eq!(shown(b""), Value::Null);
+        assert_eq!(
+            Content::new(HeaderMap::new(), vec![0; MAX_RECORDED_BODY + 1].into()).body.len(),
+            MAX_RECORDED_BODY
+        );
+    }
+}
