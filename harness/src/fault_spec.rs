@@ -32,11 +32,23 @@ impl Ie for FaultSpec {
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String")]
 enum OnSpec {
     #[default]
     Request,
     Response,
+}
+
+impl TryFrom<String> for OnSpec {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.as_str() {
+            "request" => Ok(OnSpec::Request),
+            "response" => Ok(OnSpec::Response),
+            _ => Err("expected request or response"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

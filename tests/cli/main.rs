@@ -12,4 +12,5 @@ mod help_and_usage;
 mod nf_start;
 mod nf_stop;
 mod operator_plane;
+mod steering;
 mod support;
