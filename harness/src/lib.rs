@@ -3,7 +3,9 @@
 //! This is the only crate that knows every NF. A [`lab::Lab`] is one isolated world, on free ports of the loopback or
 //! under simulated time and network; the code of the NFs is the same in both.
 
+pub mod api_root;
 pub mod cli;
+pub mod config;
 pub mod demo;
 pub mod fault_spec;
 pub mod lab;

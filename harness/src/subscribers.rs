@@ -1,6 +1,7 @@
 //! The subscribers that a lab knows.
 
-use api::common::{Dnn, Snssai, Supi};
+use crate::config::Config;
+use api::common::{Dnn, PlmnId, Snssai, Supi};
 use api::nudm_sdm::{SessionManagementSubscriptionData, default_sm_data};
 use udr::Repository;
 
@@ -38,6 +39,31 @@ pub fn dnn(name: &str) -> Dnn {
 /// What a default subscriber may use: slice 1 without sd, and `internet`.
 pub fn default_profile() -> Vec<SessionManagementSubscriptionData> {
     default_sm_data([(Snssai::sst(1), vec![dnn(DEFAULT_DNN)])])
+}
+
+/// The home network of a default lab: 001/01.
+///
+/// # Panics
+///
+/// Never: it is one.
+pub fn home_plmn() -> PlmnId {
+    PlmnId::new("001", "01").expect("a PLMN")
+}
+
+/// Provisions the subscribers that a configuration names, or the default ones.
+///
+/// # Panics
+///
+/// If a block leaves its range of IMSIs; a configuration that was loaded has none.
+pub fn provision(repository: &Repository, config: &Config) {
+    let Some(blocks) = &config.subscribers else { return provision_defaults(repository) };
+    for block in blocks {
+        let slices = block.slices.iter().map(|s| (Snssai { sst: s.sst, sd: s.sd }, s.dnns.clone()));
+        let profile = default_sm_data(slices);
+        for n in 0..block.count {
+            repository.provision(block.supi.nth(n).expect("within the block"), profile.clone());
+        }
+    }
 }
 
 /// Provisions the default subscribers.

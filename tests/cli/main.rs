@@ -9,6 +9,7 @@ mod demo;
 mod foreign_tools;
 mod four_nfs;
 mod help_and_usage;
+mod lab;
 mod nf_start;
 mod nf_stop;
 mod operator_plane;

@@ -3,11 +3,16 @@
 //! Data go to stdout, talk goes to stderr. Exit codes: 0 all well, 1 a verdict failed, 2 usage, 3 the environment is
 //! at fault, 130 interrupted.
 
+mod host;
+mod lab;
 mod nf;
+mod small;
 
+use crate::config::Config;
 use crate::demo::{self, Format, SCENARIOS, Scenario};
 use clap::{Args, Parser, Subcommand};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -43,7 +48,7 @@ impl From<Exit> for ExitCode {
 /// 3gpp-Sbi-Max-Rsp-Time (TS 29.500 §6.11.2). The mocks stop when that moment has passed, answer 504
 /// TIMED_OUT_REQUEST, and release whatever they had already created further upstream.
 #[derive(Parser)]
-#[command(name = "mock5g", version, after_help = "Begin with: mock5g demo")]
+#[command(name = "mock5g", version, after_help = "Begin with: mock5g demo; then: mock5g lab")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -53,7 +58,12 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(DemoArgs),
+    Lab(lab::LabArgs),
     Nf(nf::NfArgs),
+    Config(small::ConfigArgs),
+    Explain(small::ExplainArgs),
+    Health(small::HealthArgs),
+    Completions(small::CompletionsArgs),
 }
 
 /// Play a built-in scenario on a fresh lab over real HTTP/2, and show what happened
@@ -94,7 +104,12 @@ pub fn run() -> ExitCode {
     let system = actix::System::new();
     let exit = match cli.command {
         Command::Demo(args) => system.block_on(run_demo(args)),
+        Command::Lab(args) => system.block_on(lab::run(args)),
         Command::Nf(args) => system.block_on(nf::run(args)),
+        Command::Config(args) => small::config(&args),
+        Command::Explain(args) => small::explain(&args),
+        Command::Health(args) => system.block_on(small::health(args)),
+        Command::Completions(args) => small::completions(&args),
     };
     exit.into()
 }
@@ -115,6 +130,24 @@ async fn run_demo(args: DemoArgs) -> Exit {
     };
     let format = if args.json { Format::Json } else { Format::Text };
     told(demo::play(scenario, format).await)
+}
+
+/// The configuration of this process.
+fn load(file: Option<&Path>) -> Result<Config, Exit> {
+    let variables = std::env::vars_os();
+    let text =
+        variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Config::load(file, text).map_err(|error| {
+        eprintln!("error: {error}");
+        Exit::Usage
+    })
+}
+
+fn told_by_host(ended: Result<Exit, String>) -> Exit {
+    ended.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        Exit::Environment
+    })
 }
 
 /// What a report, and whether it could be written, mean for the exit code. A reader that has seen enough, as in

@@ -17,7 +17,7 @@ pub const MAX_EVENT_TEXT: usize = 512;
 
 /// Declares [`Kind`]: its name in the stream, and what it means.
 macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+ $name:ident = $wire:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident = $wire:literal, $clause:expr;)+) => {
         /// What happened.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Kind { $($(#[doc = $doc])+ $name,)+ }
@@ -30,63 +30,95 @@ macro_rules! kinds {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Kind::$name => $wire,)+ }
             }
+
+            /// What it tells, for a person.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Kind::$name => concat!($($doc),+),)+ }
+            }
+
+            /// Where the standard speaks of it, or that it does not.
+            pub const fn clause(self) -> &'static str {
+                match self { $(Kind::$name => $clause,)+ }
+            }
         }
     };
 }
 
+/// Timing out at the client, and what a server then does.
+const TIMEOUT: &str = "TS 29.500 §6.11.2.2 (Rel-17)";
+/// The two timing headers.
+const HEADERS: &str = "TS 29.500 §6.11.2.2 and §5.2.3.3 (Rel-17)";
+/// NTP-synchronised clocks.
+const SYNCHRONISED: &str = "TS 29.500 §6.11.2.1 (Rel-17)";
+/// Streams that are reset.
+const RESET: &str = "RFC 9113 §5.4.2";
+/// Establishing a PDU session.
+const SESSION: &str = "TS 23.502 §4.3.2.2.1 (Rel-17)";
+/// What an SMF tells of an SM context.
+const STATUS: &str = "TS 29.502 §5.2.2.6 (Rel-17)";
+/// What the standard does not speak of.
+const OURS: &str = "no clause: ours";
+
 kinds! {
     /// A request arrived.
-    RequestReceived = "request.received";
+    RequestReceived = "request.received", OURS;
     /// A request was refused because its client had stopped waiting (504 `TIMED_OUT_REQUEST`).
-    RequestRefusedLate = "request.refused_late";
+    RequestRefusedLate = "request.refused_late", TIMEOUT;
     /// The same, without an answer: its stream was reset.
-    RequestDroppedLate = "request.dropped_late";
+    RequestDroppedLate = "request.dropped_late", TIMEOUT;
     /// A timing header could not be read: ignored and counted, or 400 in strict mode.
-    TimingMalformed = "timing.malformed";
+    TimingMalformed = "timing.malformed", HEADERS;
     /// A timestamp without milliseconds was read as `.999`.
-    TimingCompleted = "timing.completed";
+    TimingCompleted = "timing.completed", HEADERS;
     /// A request's stamp is so far from this NF's clock that the clocks differ.
-    SkewObserved = "skew.observed";
+    SkewObserved = "skew.observed", SYNCHRONISED;
     /// A fault rule was applied.
-    FaultApplied = "fault.applied";
+    FaultApplied = "fault.applied", OURS;
     /// The client reset its stream or hung up before it was answered.
-    ClientGone = "client.gone";
+    ClientGone = "client.gone", RESET;
     /// A handler panicked; its stream was reset.
-    RequestPanicked = "request.panicked";
+    RequestPanicked = "request.panicked", OURS;
     /// An answer was handed to the client's stream.
-    ResponseSent = "response.sent";
+    ResponseSent = "response.sent", OURS;
     /// A success could no longer be handed to its client in time; what it had made is released.
-    ResponseUndeliverable = "response.undeliverable";
+    ResponseUndeliverable = "response.undeliverable", TIMEOUT;
     /// A request was sent upstream.
-    UpstreamSent = "upstream.sent";
+    UpstreamSent = "upstream.sent", HEADERS;
     /// An upstream answered in time.
-    UpstreamAnswered = "upstream.answered";
+    UpstreamAnswered = "upstream.answered", TIMEOUT;
     /// The wait for an upstream ended without an answer.
-    UpstreamTimedOut = "upstream.timed_out";
+    UpstreamTimedOut = "upstream.timed_out", TIMEOUT;
     /// An upstream could not be reached, or the connection or stream ended without an answer.
-    UpstreamFailed = "upstream.failed";
+    UpstreamFailed = "upstream.failed", OURS;
     /// An upstream answered after the wait for it had ended.
-    ResponseLate = "response.late";
+    ResponseLate = "response.late", TIMEOUT;
     /// A resource was created upstream.
-    ResourceCreated = "resource.created";
+    ResourceCreated = "resource.created", TIMEOUT;
     /// A created resource got its owner.
-    ResourceCommitted = "resource.committed";
+    ResourceCommitted = "resource.committed", OURS;
     /// A newer attempt took over the resource's URI.
-    ResourceSuperseded = "resource.superseded";
+    ResourceSuperseded = "resource.superseded", OURS;
     /// A resource may be left at its upstream and cannot be released.
-    ResourceHanging = "resource.hanging";
+    ResourceHanging = "resource.hanging", TIMEOUT;
     /// A release was sent.
-    ReleaseSent = "release.sent";
+    ReleaseSent = "release.sent", TIMEOUT;
     /// A release was confirmed: the resource is gone, or is another's now.
-    ReleaseConfirmed = "release.confirmed";
+    ReleaseConfirmed = "release.confirmed", TIMEOUT;
     /// A release failed; it is tried again, or given up.
-    ReleaseFailed = "release.failed";
+    ReleaseFailed = "release.failed", TIMEOUT;
     /// A create without an answer is being settled: its upstream is asked what became of it.
-    ReleaseSettling = "release.settling";
+    ReleaseSettling = "release.settling", OURS;
     /// An AMF's attempt to establish a PDU session ended.
-    SessionEnded = "session.ended";
+    SessionEnded = "session.ended", SESSION;
     /// A status notification arrived.
-    StatusNotified = "status.notified";
+    StatusNotified = "status.notified", STATUS;
+}
+
+impl Kind {
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
 }
 
 impl Serialize for Kind {
@@ -411,6 +443,16 @@ mod tests {
                 .iter()
                 .all(|n| n.split_once('.').is_some_and(|(noun, verb)| !noun.is_empty() && !verb.is_empty()))
         );
+    }
+
+    #[test]
+    fn every_kind_is_explained() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::named(kind.as_str()), Some(*kind));
+            let clause = kind.clause();
+            let known = ["TS ", "RFC ", "no clause"].iter().any(|start| clause.starts_with(start));
+            assert!(!kind.meaning().is_empty() && known, "{kind:?}");
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What an operator decides: each choice that the standard leaves open is a value here.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What happens to a request whose client has stopped waiting; `deadline.mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// 504 with `TIMED_OUT_REQUEST`.
     #[default]
@@ -15,7 +17,8 @@ pub enum Mode {
 }
 
 /// What happens to a late request that only releases; `deadline.late_release`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LateRelease {
     /// It is carried out: refusing it would leave the very resource that it ends.
     #[default]
@@ -25,7 +28,8 @@ pub enum LateRelease {
 }
 
 /// What happens to a success that can no longer be handed to its client; `deadline.on_client_gone`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnClientGone {
     /// What was made is released.
     #[default]

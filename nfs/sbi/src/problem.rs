@@ -20,6 +20,11 @@ macro_rules! causes {
                 match self { $(Cause::$name => $wire,)+ }
             }
 
+            /// When it is said, for a person.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Cause::$name => concat!($($doc),+),)+ }
+            }
+
             /// The HTTP status that the standard ties to this cause.
             pub const fn status(self) -> u16 {
                 match self { $(Cause::$name => $status,)+ }
@@ -102,6 +107,20 @@ causes! {
     SnssaiDenied = "SNSSAI_DENIED", 403;
     /// A V-SMF cannot reach the H-SMF, TS 29.502 §6.1.7.3 (Rel-17).
     PeerNotResponding = "PEER_NOT_RESPONDING", 504;
+}
+
+impl Cause {
+    /// The cause with this name on the wire.
+    pub fn named(name: &str) -> Option<Cause> {
+        Cause::ALL.iter().copied().find(|cause| cause.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// Where the standard defines it: what its meaning names, else the table of all causes.
+    pub fn clause(self) -> &'static str {
+        let meaning = self.meaning();
+        let named = meaning.find("TS ").map(|at| meaning[at..].trim_end_matches('.'));
+        named.unwrap_or("TS 29.500 §5.2.7.2 (Rel-17)")
+    }
 }
 
 /// A parameter that is wrong: a JSON Pointer, `header <name>`, `query <name>` or `{variable}`.
@@ -219,6 +238,8 @@ mod tests {
         for cause in Cause::ALL {
             assert!((400..600).contains(&cause.status()), "{cause:?}");
             assert!(ProblemDetails::new(*cause, "").is(*cause));
+            assert_eq!(Cause::named(cause.as_str()), Some(*cause));
+            assert!(!cause.meaning().is_empty() && cause.clause().starts_with("TS 29."), "{cause:?}");
         }
     }
 

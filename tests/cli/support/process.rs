@@ -54,17 +54,33 @@ impl NfProcess {
 
     /// The same, bound to `bind`.
     pub fn start_at(bind: &str, nf_type: &str, arguments: &[&str]) -> Self {
+        Self::spawn(&[&["nf", nf_type, "--bind", bind], arguments].concat())
+    }
+
+    /// Starts whatever says first where it is.
+    pub fn spawn(arguments: &[&str]) -> Self {
+        Self::spawn_with(arguments, &[])
+    }
+
+    /// The same, with variables in its environment.
+    pub fn spawn_with(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(BINARY);
-        command.args(["nf", nf_type, "--bind", bind]).args(arguments).env_remove("RUST_LOG");
+        command.args(arguments).envs(variables.iter().copied()).env_remove("RUST_LOG");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = lines(child.stdout.take().unwrap());
         let stderr = collected(child.stderr.take().unwrap());
         let mut nf = NfProcess { child, stdout, stderr, ready: Value::Null };
         let first = nf.stdout.recv_timeout(PATIENCE);
-        let first = first.unwrap_or_else(|_| panic!("nf {nf_type} said nothing; stderr: {}", nf.stderr()));
+        let first = first.unwrap_or_else(|_| panic!("{arguments:?} said nothing; stderr: {}", nf.stderr()));
         nf.ready = serde_json::from_str(&first).unwrap_or_else(|e| panic!("{first:?} is no JSON: {e}"));
         nf
+    }
+
+    /// The next lines on stdout.
+    pub fn more_lines(&self, count: usize) -> Vec<Value> {
+        let line = |_| serde_json::from_str(&self.stdout.recv_timeout(PATIENCE).unwrap()).unwrap();
+        (0..count).map(line).collect()
     }
 
     fn said(&self, key: &str) -> &str {

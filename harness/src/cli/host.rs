@@ -1,0 +1,221 @@
+//! NFs of this process, from the first socket to the last release.
+
+use super::Exit;
+use crate::config::Config;
+use crate::operator::{self, Operator};
+use crate::process::{NfHandle, Process};
+use crate::registry::{self, LOCAL_UDR, Started, Wiring};
+use crate::subscribers;
+use sbi::env::Env;
+use sbi::net::Listen;
+use sbi::party::{NfType, Party};
+use sbi::release::State;
+use sbi::server::Workers;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// An address, and the option or key that says otherwise.
+pub(super) struct Place {
+    pub(super) at: SocketAddr,
+    pub(super) option: String,
+}
+
+/// An NF to run.
+pub(super) struct Plan {
+    pub(super) nf_type: NfType,
+    pub(super) bind: Place,
+    pub(super) advertise: Option<String>,
+    /// The producers that it is told to call.
+    pub(super) peers: BTreeMap<NfType, String>,
+}
+
+/// An NF that listens.
+struct Bound {
+    plan: Plan,
+    listener: Box<dyn Listen>,
+    api_root: String,
+}
+
+/// The line on stdout that says where an NF is.
+#[derive(Serialize)]
+struct Ready<'a> {
+    nf: &'a str,
+    sbi: &'a str,
+    admin: &'a str,
+}
+
+/// Runs NFs until a signal, wired to one another where their plans name nobody else; an error is the environment's
+/// fault.
+pub(super) async fn host(plans: Vec<Plan>, admin: Place, config: &Config) -> Result<Exit, String> {
+    let mut signals = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}"))?;
+    let env = Env::system();
+    let mut bound = Vec::new();
+    for plan in plans {
+        bound.push(bind(plan, &env).await?);
+    }
+    let (admin, admin_at) = listen_at(&env, &admin).await?;
+    let admin_root = format!("http://{}", reachable(admin_at));
+    let places: Vec<_> = bound.iter().map(|b| (b.plan.nf_type.name(), b.api_root.clone())).collect();
+    let workers = Workers::threads(std::thread::available_parallelism().map_or(1, usize::from));
+    let (started, operator) = start(bound, &env, config, &workers).await;
+    actix::spawn(operator::serve(operator.clone(), admin));
+    for (nf, sbi) in &places {
+        let ready = Ready { nf, sbi, admin: &admin_root };
+        tell(&ready).map_err(|e| format!("cannot say on stdout where this NF listens: {e}"))?;
+    }
+    let exit = until_stopped(started, &operator, &mut signals).await;
+    workers.stop();
+    Ok(exit)
+}
+
+fn tell(ready: &Ready<'_>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(ready)?)?;
+    out.flush()
+}
+
+async fn bind(plan: Plan, env: &Env) -> Result<Bound, String> {
+    let (listener, at) = listen_at(env, &plan.bind).await?;
+    let api_root = plan.advertise.clone().unwrap_or_else(|| format!("http://{}", reachable(at)));
+    Ok(Bound { plan, listener, api_root })
+}
+
+async fn listen_at(env: &Env, place: &Place) -> Result<(Box<dyn Listen>, SocketAddr), String> {
+    let Place { at, option } = place;
+    let failed = |error| format!("cannot listen on {at}: {error}; choose another address with {option}");
+    let listener = env.net.listen(&at.to_string()).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+/// An address that others can use: 0.0.0.0 and :: are never handed out.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    if !bound.ip().is_unspecified() {
+        return bound;
+    }
+    SocketAddr::new(own_address().unwrap_or(IpAddr::from([127, 0, 0, 1])), bound.port())
+}
+
+/// The address of the interface that a packet to elsewhere would leave by. Nothing is sent.
+fn own_address() -> Option<IpAddr> {
+    const ELSEWHERE: &str = "192.0.2.1:9";
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect(ELSEWHERE).ok()?;
+    socket.local_addr().ok().map(|at| at.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers) -> (Vec<Started>, Operator) {
+    let repository = Arc::default();
+    subscribers::provision(&repository, config);
+    let here: BTreeMap<_, _> = bound.iter().map(|b| (b.plan.nf_type, b.api_root.clone())).collect();
+    env.directory.add(LOCAL_UDR, "udr");
+    for (nf_type, root) in bound.iter().flat_map(|b| &b.plan.peers).chain(&here) {
+        env.directory.add(root, nf_type.name());
+    }
+    let (mut started, mut keeps_own_data) = (Vec::new(), false);
+    for Bound { plan, listener, api_root } in bound {
+        let mut peers = here.clone();
+        peers.extend(plan.peers);
+        let wiring = Wiring { peers, repository: Arc::clone(&repository), plmn: config.home_plmn() };
+        keeps_own_data |= plan.nf_type == NfType::Udm && wiring.has_local_udr();
+        let said = config.section(plan.nf_type).and_then(|nf| nf.nf_instance_id);
+        let party = Party {
+            name: plan.nf_type.name().into(),
+            nf_type: plan.nf_type,
+            instance_id: said.map_or_else(|| env.entropy.uuid(), |id| id.0),
+            api_root: api_root.into(),
+            env: env.for_nf(),
+            policy: config.policy(plan.nf_type),
+        };
+        started.push(registry::start(party, &wiring, listener, workers).await);
+    }
+    let nfs = started.iter().map(|started| started.handle.clone()).collect();
+    let local_udr = keeps_own_data.then(|| (LOCAL_UDR.to_owned(), repository));
+    (started, Operator::of(Process { env: env.clone(), nfs, local_udr }))
+}
+
+async fn until_stopped(started: Vec<Started>, operator: &Operator, signals: &mut Signals) -> Exit {
+    let first = signals.next().await;
+    operator.ready.store(false, Relaxed);
+    let (left, last) = tokio::select! {
+        left = drain(started) => (left, first),
+        second = signals.next() => (tell_left(&operator.process.nfs).await, second),
+    };
+    match (left, last) {
+        (0, Stop::Terminate) => Exit::Well,
+        (0, Stop::Interrupt) => Exit::Interrupted,
+        _ => Exit::VerdictFailed,
+    }
+}
+
+/// Who wants the NF to stop.
+#[derive(Clone, Copy)]
+enum Stop {
+    /// SIGTERM: a container runtime, a service manager, a script.
+    Terminate,
+    /// Ctrl-C.
+    Interrupt,
+}
+
+/// The signals that stop an NF, from the first moment on.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Signals { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
+    }
+
+    async fn next(&mut self) -> Stop {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => Stop::Terminate,
+            _ = self.interrupt.recv() => Stop::Interrupt,
+        }
+    }
+}
+
+/// Consumers before their producers: lets requests end, releases what is still owned, and says what could not be
+/// released. How many that are.
+async fn drain(mut started: Vec<Started>) -> usize {
+    eprintln!("stopping");
+    started.sort_by_key(|started| started.handle.party.nf_type);
+    for started in &mut started {
+        stop(started).await;
+    }
+    let handles: Vec<_> = started.into_iter().map(|started| started.handle).collect();
+    tell_left(&handles).await
+}
+
+async fn stop(started: &mut Started) {
+    let grace = started.handle.party.policy.drain;
+    started.port.stop().await;
+    let released = async {
+        started.handle.close().await;
+        while started.handle.unsettled().await > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let _ = tokio::time::timeout(grace, released).await;
+}
+
+async fn tell_left(handles: &[NfHandle]) -> usize {
+    let mut left = Vec::new();
+    for handle in handles {
+        left.extend(handle.resources().await);
+    }
+    left.retain(|r| !matches!(r.state, State::Released | State::Void));
+    for resource in &left {
+        let state = resource.state.as_str();
+        eprintln!("left at {}: {} {} ({state})", resource.at, resource.kind, resource.uri);
+    }
+    left.len()
+}

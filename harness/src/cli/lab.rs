@@ -1,0 +1,55 @@
+//! `mock5g lab`: all NFs of a lab in one process.
+
+use super::Exit;
+use super::host::{Place, Plan, host};
+use crate::config::Config;
+use clap::Args;
+use sbi::party::NfType;
+use std::path::PathBuf;
+
+/// Start a whole lab, until Ctrl-C or SIGTERM
+///
+/// An AMF, an SMF, a UDM and a UDR in this process, wired to one another, each behind its own port (amf 7705, smf 7704,
+/// udm 7712, udr 7720), and one operator plane for all of them on 127.0.0.1:9091. One JSON line for each NF says where it
+/// is. A configuration says otherwise, also that another NF stands in for one of them; see `mock5g config`.
+#[derive(Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(super) struct LabArgs {
+    /// A configuration file
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+Example, a session whose registration comes too late:
+  mock5g lab &
+  curl -X PUT http://127.0.0.1:9091/mock5g/v1/faults/late -d '{\"at\": \"udm\", \"on\": \"response\",
+    \"match\": {\"method\": \"PUT\"}, \"do\": {\"delay_past_deadline_ms\": 300}, \"times\": 1}'
+  curl http://127.0.0.1:9091/mock5g/v1/amf/pdu-sessions -d '{\"supi\": \"imsi-001010000000001\", \"pduSessionId\": 5,
+    \"maxRspTimeMs\": 500}'
+  curl http://127.0.0.1:9091/mock5g/v1/resources
+
+Exit codes: 0 stopped by SIGTERM, 1 something may be left hanging upstream, 2 the configuration is wrong, 3 a port is in
+use or the like, 130 Ctrl-C";
+
+pub(super) async fn run(args: LabArgs) -> Exit {
+    let config = match super::load(args.config.as_deref()) {
+        Ok(config) => config,
+        Err(exit) => return exit,
+    };
+    let plans = NfType::ALL.iter().map(|nf_type| plan(*nf_type, &config)).collect();
+    let admin = Place { at: config.lab_admin(), option: "admin.bind in the configuration".into() };
+    super::told_by_host(host(plans, admin, &config).await)
+}
+
+fn plan(nf_type: NfType, config: &Config) -> Plan {
+    let told = |called: &NfType| Some((*called, config.peer(nf_type, *called)?.to_owned()));
+    let sbi = config.section(nf_type).and_then(|nf| nf.sbi.clone()).unwrap_or_default();
+    let option = format!("{}.sbi.bind in the configuration", nf_type.name());
+    Plan {
+        nf_type,
+        bind: Place { at: config.bind(nf_type), option },
+        advertise: sbi.advertise,
+        peers: NfType::ALL.iter().filter_map(told).collect(),
+    }
+}

@@ -1,0 +1,144 @@
+//! The commands that only tell something.
+
+use super::Exit;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use sbi::client::{Call, Client};
+use sbi::env::Env;
+use sbi::event::Kind;
+use sbi::party::{NfType, Party, Served};
+use sbi::policy::Policy;
+use sbi::problem::Cause;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Print the configuration that would be used
+///
+/// What the file and the environment say, as YAML; what is not there has its default. A variable is named after the
+/// keys, two underscores between them: MOCK5G_SMF__DEADLINE__MODE=drop.
+#[derive(Args)]
+#[command(after_long_help = CONFIG_HELP)]
+pub(super) struct ConfigArgs {
+    /// A configuration file
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+const CONFIG_HELP: &str = "\
+Example of a file, each key with its default:
+  plmn: {mcc: \"001\", mnc: \"01\"}
+  addresses: loopback              # or open5gs: 127.0.0.5:7777 and so on
+  logger: {level: warn}
+  admin: {bind: 127.0.0.1:9091}    # of a lab
+  deadline: {mode: reject, late_release: perform, on_client_gone: release, skew_tolerance_ms: 0, margin_ms: 5,
+             strict: false}
+  release: {settle_ms: 30000, wait_ms: 500, timer_ms: 3000, tries: 9, backoff_ms: 200}
+  client: {max_rsp_time_ms: 10000}
+  drain_ms: 5000
+  subscribers:
+    - {supi: imsi-001010000000001, count: 100, slices: [{sst: 1, dnns: [internet]}]}
+  smf:                             # and amf, udm, udr: the same keys for one NF, and these
+    sbi: {bind: 127.0.0.1:7704}    # advertise: http://...
+    client: {udm: http://127.0.0.1:7712}
+    nf_instance_id: 11111111-2222-4333-8444-555555555555
+
+Exit codes: 0 it can be used, 2 it cannot";
+
+pub(super) fn config(args: &ConfigArgs) -> Exit {
+    let config = match super::load(args.config.as_deref()) {
+        Ok(config) => config,
+        Err(exit) => return exit,
+    };
+    match serde_saphyr::to_string(&config) {
+        Ok(yaml) => super::told(write!(io::stdout(), "{yaml}").map(|()| true)),
+        Err(error) => {
+            eprintln!("error: {error}");
+            Exit::Usage
+        }
+    }
+}
+
+/// Print completions for a shell
+#[derive(Args)]
+#[command(
+    after_long_help = "Example:\n  source <(mock5g completions bash)\n\nExit codes: 0 printed, 2 no such shell"
+)]
+pub(super) struct CompletionsArgs {
+    /// bash, elvish, fish, powershell or zsh
+    shell: Shell,
+}
+
+pub(super) fn completions(args: &CompletionsArgs) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut super::Cli::command(), "mock5g", &mut script);
+    super::told(io::stdout().write_all(&script).map(|()| true))
+}
+
+/// Say what a cause or an event means, and where the standard speaks of it
+#[derive(Args)]
+#[command(
+    after_long_help = "Example:\n  mock5g explain TIMED_OUT_REQUEST\n\nExit codes: 0 explained, 2 unknown"
+)]
+pub(super) struct ExplainArgs {
+    /// A cause, as TIMED_OUT_REQUEST, or an event, as response.late; without one, all their names
+    name: Option<String>,
+}
+
+pub(super) fn explain(args: &ExplainArgs) -> Exit {
+    let Some(name) = &args.name else {
+        let causes = Cause::ALL.iter().map(|cause| cause.as_str());
+        let names = causes.chain(Kind::ALL.iter().map(|kind| kind.as_str()));
+        return say(&names.collect::<Vec<_>>().join("\n"));
+    };
+    if let Some(cause) = Cause::named(name) {
+        let (status, meaning) = (cause.status(), cause.meaning().trim());
+        return say(&format!("{}, with status {status}\n{meaning}\n{}", cause.as_str(), cause.clause()));
+    }
+    if let Some(kind) = Kind::named(name) {
+        return say(&format!("{}, an event\n{}\n{}", kind.as_str(), kind.meaning().trim(), kind.clause()));
+    }
+    eprintln!("error: no cause and no event is called {name:?}; `mock5g explain` lists them");
+    Exit::Usage
+}
+
+fn say(text: &str) -> Exit {
+    super::told(writeln!(io::stdout(), "{text}").map(|()| true))
+}
+
+/// Ask whether an NF or a lab is ready
+///
+/// For HEALTHCHECK where there is no curl.
+#[derive(Args)]
+#[command(after_long_help = "Exit codes: 0 it is ready, 1 it is not, or does not answer")]
+pub(super) struct HealthArgs {
+    /// The operator plane
+    #[arg(default_value = "http://127.0.0.1:9091")]
+    url: String,
+}
+
+pub(super) async fn health(args: HealthArgs) -> Exit {
+    const PATIENCE: Duration = Duration::from_secs(3);
+    let env = Env::system();
+    let party = Party {
+        name: "health".into(),
+        nf_type: NfType::Amf,
+        instance_id: env.entropy.uuid(),
+        api_root: "http://health".into(),
+        env,
+        policy: Policy { max_rsp_time: PATIENCE, ..Policy::default() },
+    };
+    let url = args.url.trim_end_matches('/').trim_end_matches("/readyz");
+    let client = Client::new(party);
+    let answer = client.request_as_is(&Served::own(client.party()), Call::get(format!("{url}/readyz"))).await;
+    match answer {
+        Ok(answer) if answer.status.is_success() => Exit::Well,
+        Ok(answer) => not_ready(&format!("it answers {}", answer.status)),
+        Err(error) => not_ready(&error.to_string()),
+    }
+}
+
+fn not_ready(why: &str) -> Exit {
+    eprintln!("not ready: {why}");
+    Exit::VerdictFailed
+}

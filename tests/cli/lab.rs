@@ -1,0 +1,180 @@
+//! `mock5g lab` and its configuration, and the commands that only tell something.
+
+use super::support::{NfProcess, Protocol, mock5g, request, wait_until};
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Output;
+
+/// A file that is gone when this is.
+struct File(PathBuf);
+
+impl File {
+    fn of(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mock5g-{}-{name}.yaml", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        File(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A lab on free ports.
+const ANYWHERE: &str = "\
+admin: {bind: 127.0.0.1:0}
+amf: {sbi: {bind: 127.0.0.1:0}}
+smf: {sbi: {bind: 127.0.0.1:0}, deadline: {margin_ms: 50}}
+udm: {sbi: {bind: 127.0.0.1:0}}
+udr: {sbi: {bind: 127.0.0.1:0}}
+";
+
+fn established(lab: &NfProcess, max_rsp_time_ms: u64) -> Value {
+    let stimulus =
+        json!({"supi": "imsi-001010000000001", "pduSessionId": 5, "maxRspTimeMs": max_rsp_time_ms});
+    let uri = format!("{}/mock5g/v1/amf/pdu-sessions", lab.admin());
+    request(Protocol::H2c, "POST", &uri, "application/json", stimulus.to_string().as_bytes()).json()
+}
+
+#[test]
+fn a_lab_says_where_each_nf_is_and_serves_one_operator_plane() {
+    let file = File::of("lab", ANYWHERE);
+    let lab = NfProcess::spawn(&["lab", "-c", file.path()]);
+    let others = lab.more_lines(3);
+    let mut names: Vec<_> = others.iter().chain([&lab.ready]).map(|line| line["nf"].clone()).collect();
+    names.sort_by_key(Value::to_string);
+    assert_eq!(names, ["amf", "smf", "udm", "udr"]);
+    assert!(others.iter().all(|line| line["admin"] == lab.admin()), "{others:?}");
+    assert_eq!(lab.tells("/mock5g/v1/nfs").as_array().unwrap().len(), 4);
+    assert_eq!(established(&lab, 5_000)["outcome"], "established");
+    assert_eq!(lab.tells("/mock5g/v1/held?nf=smf").as_array().unwrap().len(), 1);
+    let health = mock5g(&["health", lab.admin()]).output().unwrap();
+    assert_eq!(health.status.code(), Some(0), "{health:?}");
+    let ended = lab.stop("TERM");
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[test]
+fn the_file_and_the_environment_decide() {
+    let file = File::of("policy", ANYWHERE);
+    let lab = NfProcess::spawn_with(&["lab", "-c", file.path()], &[("MOCK5G_SMF__DEADLINE__MODE", "drop")]);
+    let late = json!({"supi": "imsi-001010000000001", "pduSessionId": 5, "maxRspTimeMs": 500,
+        "senderTimestampOffsetMs": -5_000});
+    let uri = format!("{}/mock5g/v1/amf/pdu-sessions", lab.admin());
+    request(Protocol::H2c, "POST", &uri, "application/json", late.to_string().as_bytes());
+    wait_until("the SMF drops the request", || lab.count("request.dropped_late") > 0);
+    assert_eq!(lab.count("request.refused_late"), 0);
+    let margin = lab.tells("/mock5g/v1/events?nf=amf");
+    assert!(!margin.as_array().unwrap().is_empty());
+}
+
+#[test]
+fn an_nf_takes_its_peers_and_subscribers_from_the_file() {
+    let subscribers =
+        "subscribers: [{supi: imsi-001010000000777, slices: [{sst: 2, sd: 0000a1, dnns: [ims]}]}]\n";
+    let file = File::of("udr", &format!("{subscribers}udr: {{sbi: {{bind: 127.0.0.1:0}}}}\n"));
+    let udr = NfProcess::spawn(&["nf", "udr", "-c", file.path()]);
+    let file =
+        File::of("udm", &format!("udm: {{sbi: {{bind: 127.0.0.1:0}}, client: {{udr: '{}'}}}}\n", udr.sbi()));
+    let udm = NfProcess::spawn(&["nf", "udm", "--config", file.path()]);
+    for (supi, status) in [("imsi-001010000000777", 200), ("imsi-001010000000001", 404)] {
+        let uri = format!("{}/nudm-sdm/v2/{supi}/sm-data", udm.sbi());
+        let answer = request(Protocol::H2c, "GET", &uri, "", b"");
+        assert_eq!(answer.status, status, "{supi}: {answer:?}");
+        if status == 200 {
+            let data = answer.json();
+            assert_eq!(data[0]["singleNssai"], json!({"sst": 2, "sd": "0000a1"}));
+            assert!(data[0]["dnnConfigurations"]["ims"].is_object(), "{data}");
+        }
+    }
+    assert!(udr.count("request.received") > 0, "the UDM has asked the UDR");
+}
+
+#[test]
+fn a_wrong_configuration_is_named_with_line_and_caret_before_any_port_opens() {
+    let busy = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let bind = format!("smf: {{sbi: {{bind: {busy}}}}}\n");
+    for (yaml, said) in [
+        ("smf:\n  deadline:\n    marginn_ms: 5\n", &["line 3 column 5", "marginn_ms", "^", "margin_ms"][..]),
+        ("drain_ms: soon\n", &["line 1", "^"]),
+        ("udm: {client: {udr: 'udr:7720'}}\n", &["udm.client.udr", "expected http://host[:port]"]),
+        ("amf: {sbi: {advertise: 'http://0.0.0.0:1'}}\n", &["amf.sbi.advertise", "0.0.0.0"]),
+        ("subscribers: [{supi: imsi-999999999999999, count: 2}]\n", &["imsi-999999999999999", "2"]),
+        ("smf: [\n", &["line"]),
+    ] {
+        let file = File::of("wrong", &format!("{bind}{yaml}").replace(&bind, ""));
+        for command in [&["lab", "-c"][..], &["nf", "smf", "-c"], &["config", "-c"]] {
+            let Output { status, stdout, stderr } =
+                mock5g(&[command, &[file.path()]].concat()).output().unwrap();
+            let stderr = String::from_utf8_lossy(&stderr);
+            assert_eq!((status.code(), &*stdout), (Some(2), &b""[..]), "{yaml}: {stderr}");
+            assert!(
+                stderr.contains(file.path()) || said[0].contains('.') || said[0].starts_with("imsi"),
+                "{stderr}"
+            );
+            said.iter().for_each(|said| assert!(stderr.contains(said), "{said}: {stderr}"));
+        }
+    }
+    let missing = mock5g(&["lab", "-c", "/no/such/file.yaml"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("/no/such/file.yaml"));
+    let variable = mock5g(&["config"]).env("MOCK5G_SMF__DEADLINE__MODE", "never").output().unwrap();
+    assert_eq!(variable.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&variable.stderr).contains("MOCK5G_SMF__DEADLINE__MODE"));
+}
+
+#[test]
+fn a_busy_port_of_a_lab_is_named_with_its_key() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = listener.local_addr().unwrap().to_string();
+    let yaml =
+        ANYWHERE.replacen("udm: {sbi: {bind: 127.0.0.1:0}}", &format!("udm: {{sbi: {{bind: '{busy}'}}}}"), 1);
+    let file = File::of("busy", &yaml);
+    let output = mock5g(&["lab", "-c", file.path()]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains(&busy) && stderr.contains("udm.sbi.bind"), "{stderr}");
+}
+
+#[test]
+fn config_prints_what_would_be_used() {
+    let file = File::of("config", "plmn: {mcc: 999, mnc: 70}\n");
+    let printed = mock5g(&["config", "-c", file.path()]).env("MOCK5G_UDR__DRAIN_MS", "70").output().unwrap();
+    let yaml = String::from_utf8(printed.stdout).unwrap();
+    assert!(yaml.contains("mcc: \"999\"") && yaml.contains("drain_ms: 70"), "{yaml}");
+    let again = File::of("again", &yaml);
+    let reprinted = mock5g(&["config", "-c", again.path()]).output().unwrap();
+    assert_eq!(String::from_utf8(reprinted.stdout).unwrap(), yaml);
+}
+
+#[test]
+fn every_cause_and_event_is_explained_with_its_clause() {
+    let names = mock5g(&["explain"]).output().unwrap().stdout;
+    let names = String::from_utf8(names).unwrap();
+    assert!(names.lines().count() > 50);
+    for name in ["TIMED_OUT_REQUEST", "timed_out_request", "response.late", "USER_NOT_FOUND"] {
+        let said = String::from_utf8(mock5g(&["explain", name]).output().unwrap().stdout).unwrap();
+        assert!(said.contains("TS 29.50"), "{name}: {said}");
+    }
+    let unknown = mock5g(&["explain", "NO_SUCH_CAUSE"]).output().unwrap();
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+#[test]
+fn completions_and_health_answer() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = mock5g(&["completions", shell]).output().unwrap().stdout;
+        assert!(String::from_utf8(script).unwrap().contains("mock5g"), "{shell}");
+    }
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let health = mock5g(&["health", &format!("http://{nobody}")]).output().unwrap();
+    assert_eq!(health.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&health.stderr).contains("not ready"));
+}
