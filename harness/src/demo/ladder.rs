@@ -75,7 +75,7 @@ fn rung(event: &Event, nfs: &[&str], from_ms: f64) -> Option<Rung> {
         _ => return None,
     };
     let mut text = String::new();
-    let left = event.budget_left_ms.map_or(String::new(), |ms| format!("{ms:.0}"));
+    let left = event.budget_left_ms.map_or(String::new(), |ms| (ms.round() as i64).to_string());
     let _ = write!(text, "{:>8.1}  {left:>8}  {from:<6} {arrow} {to:<6} {what}", event.at_ms - from_ms);
     Some(Rung { text, tone })
 }
