@@ -10,6 +10,7 @@ use sbi::server::{self, Nf, Port, Workers};
 use smf::Smf;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use udm::Udm;
 use udr::{Repository, Udr};
 
@@ -20,9 +21,34 @@ pub const LOCAL_UDR: &str = "http://udr.in-process";
 pub fn calls(nf_type: NfType) -> &'static [NfType] {
     match nf_type {
         NfType::Amf => &[NfType::Smf],
-        NfType::Smf => &[NfType::Udm],
+        NfType::Smf => &[NfType::Udm, NfType::Amf],
         NfType::Udm => &[NfType::Udr],
         NfType::Udr => &[],
+    }
+}
+
+/// Without which of them it cannot do its work: a UDM without a UDR keeps its data itself, and an SMF without an AMF
+/// leaves a step out.
+pub fn needs(nf_type: NfType) -> Option<NfType> {
+    match nf_type {
+        NfType::Amf => Some(NfType::Smf),
+        NfType::Smf => Some(NfType::Udm),
+        NfType::Udm | NfType::Udr => None,
+    }
+}
+
+/// What an SMF decides by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct SmfChoices {
+    /// When it answers the creation of an SM context.
+    pub answer: smf::Answer,
+    /// How long what follows the answer may take.
+    pub procedure_timer: Duration,
+}
+
+impl Default for SmfChoices {
+    fn default() -> Self {
+        SmfChoices { answer: smf::Answer::default(), procedure_timer: Duration::from_millis(10_000) }
     }
 }
 
@@ -35,6 +61,8 @@ pub struct Wiring {
     pub repository: Arc<Repository>,
     /// The home network.
     pub plmn: PlmnId,
+    /// What an SMF decides.
+    pub smf: SmfChoices,
 }
 
 impl Wiring {
@@ -78,7 +106,13 @@ pub async fn start(party: Party, wiring: &Wiring, listener: Box<dyn Listen>, wor
             Started { handle: NfHandle { amf, ..handle }, port }
         }
         NfType::Smf => {
-            let config = smf::Config { udm: wiring.peer(NfType::Udm), plmn: wiring.plmn.clone() };
+            let config = smf::Config {
+                udm: wiring.peer(NfType::Udm),
+                amf: wiring.peers.get(&NfType::Amf).cloned(),
+                plmn: wiring.plmn.clone(),
+                answer: wiring.smf.answer,
+                procedure_timer: wiring.smf.procedure_timer,
+            };
             started(server::start::<Smf>(party, config, listener, workers).await)
         }
         NfType::Udm => {

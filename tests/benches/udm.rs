@@ -1,7 +1,7 @@
 //! A UDM to be measured: on one worker thread of its own, with the default subscribers in its own store.
 
 use api::common::PlmnId;
-use mock5g::registry::{self, Started, Wiring};
+use mock5g::registry::{self, SmfChoices, Started, Wiring};
 use mock5g::subscribers;
 use sbi::env::Env;
 use sbi::net::Net;
@@ -50,5 +50,10 @@ impl Udm {
 fn wiring() -> Wiring {
     let repository = Arc::default();
     subscribers::provision_defaults(&repository);
-    Wiring { peers: BTreeMap::new(), repository, plmn: PlmnId::new("001", "01").expect("the test PLMN") }
+    Wiring {
+        peers: BTreeMap::new(),
+        repository,
+        plmn: PlmnId::new("001", "01").expect("the test PLMN"),
+        smf: SmfChoices::default(),
+    }
 }

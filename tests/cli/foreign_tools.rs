@@ -19,7 +19,7 @@ fn everywhere(core: &Core) -> Vec<(String, u16)> {
         (&core.udm, format!("/nudm-sdm/v2/{supi}/am-data"), 404),
         (&core.udr, format!("/nudr-dr/v2/subscription-data/{supi}/00101/provisioned-data/sm-data"), 200),
         (&core.smf, "/nsmf-pdusession/v1/sm-contexts".to_owned(), 405),
-        (&core.amf, "/namf-comm/v1/ue-contexts".to_owned(), 400),
+        (&core.amf, "/namf-loc/v1/imsi-1".to_owned(), 400),
     ];
     let sbi = sbi.into_iter().map(|(nf, path, status)| (format!("{}{path}", nf.sbi()), status));
     sbi.chain(core.all().map(|nf| (format!("{}/readyz", nf.admin()), 200))).collect()

@@ -34,7 +34,7 @@ async fn an_unknown_api_or_version_is_400_invalid_api() {
         ("udm", "/nudm-sdmx/v2"),
         ("udr", "/nudr-dr/v3/subscription-data"),
         ("udr", "/nudm-sdm/v2/x"),
-        ("amf", "/namf-comm/v1/ue-contexts"),
+        ("amf", "/namf-comm/v2/ue-contexts"),
     ] {
         let problem = refused(&lab, Method::GET, nf, path).await;
         assert_eq!(

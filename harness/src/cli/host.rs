@@ -121,7 +121,8 @@ async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers)
     for Bound { plan, listener, api_root } in bound {
         let mut peers = here.clone();
         peers.extend(plan.peers);
-        let wiring = Wiring { peers, repository: Arc::clone(&repository), plmn: config.home_plmn() };
+        let repository = Arc::clone(&repository);
+        let wiring = Wiring { peers, repository, plmn: config.home_plmn(), smf: config.smf_choices() };
         keeps_own_data |= plan.nf_type == NfType::Udm && wiring.has_local_udr();
         let said = config.section(plan.nf_type).and_then(|nf| nf.nf_instance_id);
         let party = Party {

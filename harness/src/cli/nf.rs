@@ -113,8 +113,8 @@ fn named_twice(peers: &[(NfType, String)]) -> Option<NfType> {
 /// Says which peers are missing and which are never called. A UDM without a UDR keeps its data itself.
 fn warn_of_peers(plan: &Plan) {
     let (this, calls) = (plan.nf_type, registry::calls(plan.nf_type));
-    let missing = |called: &&NfType| !plan.peers.contains_key(called) && this != NfType::Udm;
-    for missing in calls.iter().filter(missing) {
+    let missing = |needed: &NfType| !plan.peers.contains_key(needed);
+    if let Some(missing) = registry::needs(this).filter(missing) {
         eprintln!("note: no --peer {}=...: what needs a {missing} is answered 504", missing.name());
     }
     for unused in plan.peers.keys().filter(|given| !calls.contains(given)) {

@@ -42,6 +42,7 @@ Example of a file, each key with its default:
     sbi: {bind: 127.0.0.1:7704}    # advertise: http://...
     client: {udm: http://127.0.0.1:7712}
     nf_instance_id: 11111111-2222-4333-8444-555555555555
+    answer: after_upstream         # or early; of an SMF, like procedure_timer_ms: 10000
 
 Exit codes: 0 it can be used, 2 it cannot";
 

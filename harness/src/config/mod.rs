@@ -11,12 +11,14 @@ pub use section::{
     SbiSection, SliceSection, SubscriberSection,
 };
 
+use crate::registry::SmfChoices;
 use api::common::PlmnId;
 use sbi::party::NfType;
 use sbi::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 /// The configuration of a process, as far as it was said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -100,6 +102,10 @@ impl Config {
             block.check()?;
         }
         for (nf_type, section) in NfType::ALL.iter().map(|nf_type| (nf_type, self.section(*nf_type))) {
+            let of_smf = section.is_some_and(|s| s.answer.is_some() || s.procedure_timer_ms.is_some());
+            if of_smf && *nf_type != NfType::Smf {
+                return Err(format!("{}: answer and procedure_timer_ms are keys of an SMF", nf_type.name()));
+            }
             section.map_or(Ok(()), |s| s.check().map_err(|e| format!("{}.{e}", nf_type.name())))?;
         }
         Ok(())
@@ -131,8 +137,17 @@ impl Config {
         let clients = [self.client.as_ref(), of_nf.and_then(|nf| nf.client.as_ref())];
         clients.into_iter().flatten().for_each(|section| section.decide(&mut policy));
         let drains = [self.drain_ms, of_nf.and_then(|nf| nf.drain_ms)];
-        drains.into_iter().flatten().for_each(|ms| policy.drain = std::time::Duration::from_millis(ms));
+        drains.into_iter().flatten().for_each(|ms| policy.drain = Duration::from_millis(ms));
         policy
+    }
+
+    /// What the SMF decides.
+    pub fn smf_choices(&self) -> SmfChoices {
+        let (mut choices, said) = (SmfChoices::default(), self.smf.as_ref());
+        choices.answer = said.and_then(|smf| smf.answer).unwrap_or(choices.answer);
+        let timer = said.and_then(|smf| smf.procedure_timer_ms).map(Duration::from_millis);
+        choices.procedure_timer = timer.unwrap_or(choices.procedure_timer);
+        choices
     }
 
     /// Where the SBI of an NF listens.

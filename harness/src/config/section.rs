@@ -198,6 +198,12 @@ pub struct NfSection {
     /// How it releases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseSection>,
+    /// An SMF's: when it answers the creation of an SM context; `after_upstream` or `early`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<smf::Answer>,
+    /// An SMF's: how long what follows that answer may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub procedure_timer_ms: Option<u64>,
     /// How long its stop waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_ms: Option<u64>,

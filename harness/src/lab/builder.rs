@@ -3,7 +3,7 @@
 use super::client::LabClient;
 use super::{Lab, PATIENCE};
 use crate::process::Process;
-use crate::registry::{self, LOCAL_UDR, Started, Wiring};
+use crate::registry::{self, LOCAL_UDR, SmfChoices, Started, Wiring};
 use crate::simulation::Weather;
 use crate::subscribers;
 use api::common::{PlmnId, Supi};
@@ -32,6 +32,9 @@ pub struct Builder {
     subscribers: Vec<(Supi, Vec<SessionManagementSubscriptionData>)>,
     plmn: PlmnId,
     peers: BTreeMap<NfType, String>,
+    reaches_ues: bool,
+    smf_amf: Option<String>,
+    smf: SmfChoices,
 }
 
 #[derive(Clone)]
@@ -51,6 +54,9 @@ impl Default for Builder {
             subscribers: Vec::new(),
             plmn: PlmnId::new("001", "01").expect("the test PLMN"),
             peers: BTreeMap::new(),
+            reaches_ues: false,
+            smf_amf: None,
+            smf: SmfChoices::default(),
         }
     }
 }
@@ -104,6 +110,27 @@ impl Builder {
         self
     }
 
+    /// The SMFs send to UE and gNB through the AMF; without this, sessions end with the 201.
+    #[must_use]
+    pub fn reaching_ues(mut self) -> Self {
+        self.reaches_ues = true;
+        self
+    }
+
+    /// The same, through an AMF that is none of the lab's.
+    #[must_use]
+    pub fn smf_calls_amf(mut self, api_root: &str) -> Self {
+        self.smf_amf = Some(api_root.into());
+        self.reaching_ues()
+    }
+
+    /// Changes what the SMFs decide.
+    #[must_use]
+    pub fn smf(mut self, change: impl FnOnce(&mut SmfChoices)) -> Self {
+        change(&mut self.smf);
+        self
+    }
+
     /// So many workers, or shards under simulation.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
@@ -126,7 +153,12 @@ impl Builder {
         for nf in &self.nfs {
             peers.entry(nf.nf_type).or_insert_with(|| roots[&nf.name].clone());
         }
-        Wiring { peers, repository: self.repository(), plmn: self.plmn.clone() }
+        match &self.smf_amf {
+            _ if !self.reaches_ues => drop(peers.remove(&NfType::Amf)),
+            Some(other) => drop(peers.insert(NfType::Amf, other.clone())),
+            None => {}
+        }
+        Wiring { peers, repository: self.repository(), plmn: self.plmn.clone(), smf: self.smf }
     }
 
     /// Lets events name the peers that stand in.

@@ -1,7 +1,7 @@
 //! The AMF's actor and its app.
 
 use crate::session::{PduSession, SessionKey};
-use crate::status_notification;
+use crate::{n1n2_message_transfer, status_notification};
 use actix::{Actor, Context, Handler, MessageResult};
 use actix_web::web;
 use api::common::PlmnId;
@@ -29,6 +29,8 @@ pub(crate) struct Core {
     pub(crate) shard: Shard,
     pub(crate) config: Config,
     pub(crate) sessions: RefCell<BTreeMap<SessionKey, PduSession>>,
+    /// Sessions that are being established; whether the gNB has set up its part before the 201 was read.
+    pub(crate) establishing: RefCell<BTreeMap<SessionKey, bool>>,
     pub(crate) turns: Turns<SessionKey>,
 }
 
@@ -41,13 +43,20 @@ impl Nf for Amf {
 
     const TYPE: NfType = NfType::Amf;
 
-    const APIS: &'static [&'static str] = &["/namf-callback/v1"];
+    const APIS: &'static [&'static str] = &["/namf-comm/v1", "/namf-callback/v1"];
 
     fn new(shard: Shard, config: Config, _: &mut Context<Self>) -> Self {
-        Amf(Rc::new(Core { shard, config, sessions: RefCell::default(), turns: Turns::default() }))
+        Amf(Rc::new(Core {
+            shard,
+            config,
+            sessions: RefCell::default(),
+            establishing: RefCell::default(),
+            turns: Turns::default(),
+        }))
     }
 
     fn routes(app: &mut web::ServiceConfig) {
+        n1n2_message_transfer::routes(app);
         status_notification::routes(app);
     }
 }

@@ -8,10 +8,10 @@ use crate::session::{PduSession, SessionKey};
 use crate::status_notification::status_path;
 use actix::{Context, Handler, Message, ResponseFuture};
 use api::common::{NfInstanceId, RefToBinaryData};
+use api::nas::{self, NAS};
 use api::nsmf_pdusession::{Cause, SM_CONTEXTS, Session, SmContextCreateData, SmContextReleaseData};
-use bytes::Bytes;
 use http::Method;
-use sbi::client::{Answer, Call, TimingMode, Upstream};
+use sbi::client::{Call, TimingMode, Upstream};
 use sbi::event::{Kind, TraceId};
 use sbi::json;
 use sbi::multipart::{self, Part};
@@ -106,27 +106,48 @@ impl Core {
         let Ok(_turn) = self.shard.turn(&self.turns, key.clone(), &served).await else {
             return Outcome::GaveUp { answer: None, trace };
         };
+        self.establishing.borrow_mut().insert(key.clone(), false);
+        let outcome = self.create_sm_context(served, &key, message).await;
+        let gnb_is_ready = self.establishing.borrow_mut().remove(&key).unwrap_or(false);
+        if let (true, Outcome::Established { location, .. }) = (gnb_is_ready, &outcome) {
+            self.tell_resources_set_up(location.clone());
+        }
+        outcome
+    }
+
+    async fn create_sm_context(
+        &self,
+        served: Served,
+        key: &SessionKey,
+        message: EstablishPduSession,
+    ) -> Outcome {
+        let trace = served.trace;
         let mut attempt = Attempt::begin(&self.shard.ledger, served);
         let notified_as = self.shard.party.env.entropy.uuid().to_string();
-        let answer = match attempt.create(self.sm_context(&key, &notified_as, message)).await {
+        let answer = match attempt.create(self.sm_context(key, &notified_as, message)).await {
             Ok(answer) => answer,
             Err(upstream) => return ended(upstream, trace),
         };
         let owner = format!("pdu-session {} {} {}", served.request, key.pdu_session_id, key.supi);
         match attempt.commit(owner.clone()).await {
-            Ok(_committed) => self.established(key, PduSession { owner, notified_as }, &answer, trace),
+            Ok(_committed) => {
+                let location = self.shard.ledger.location_of(&owner).unwrap_or_default();
+                let session = PduSession { owner, location, notified_as };
+                self.established(key.clone(), session, trace)
+            }
             Err(_) => Outcome::GaveUp { answer: Some(answer.status.as_u16()), trace },
         }
     }
 
     /// The session's older SM context is released, if it is of another SMF: at the same one it has been replaced.
-    fn established(&self, key: SessionKey, session: PduSession, answer: &Answer, trace: TraceId) -> Outcome {
+    fn established(&self, key: SessionKey, session: PduSession, trace: TraceId) -> Outcome {
+        let location = session.location.clone();
         let replaced = self.sessions.borrow_mut().insert(key, session);
         if let Some(replaced) = replaced {
             let ledger = self.shard.ledger.clone();
             actix::spawn(async move { ledger.disown(&replaced.owner).await });
         }
-        Outcome::Established { location: answer.location().unwrap_or_default().to_owned(), trace }
+        Outcome::Established { location, trace }
     }
 
     /// Reads the SM context that the session has already, if it is of the same SMF.
@@ -149,7 +170,11 @@ impl Core {
         let json = json::to_bytes(&data);
         let parts = [
             Part { content_type: "application/json".into(), content_id: None, body: json },
-            establishment_request(key),
+            Part {
+                content_type: NAS.into(),
+                content_id: Some(N1_CONTENT_ID.into()),
+                body: nas::establishment_request(key.pdu_session_id, PROCEDURE_TRANSACTION),
+            },
         ];
         let (content_type, body) = multipart::write_fresh(&parts, party.env.entropy.u64());
         let call = Call {
@@ -173,26 +198,8 @@ impl Core {
 
 const N1_CONTENT_ID: &str = "n1-sm";
 
-/// A PDU SESSION ESTABLISHMENT REQUEST with its mandatory part only, TS 24.501 §8.3.1 (Rel-17).
-fn establishment_request(key: &SessionKey) -> Part {
-    const SESSION_MANAGEMENT: u8 = 0x2e;
-    const PROCEDURE_TRANSACTION: u8 = 1;
-    const ESTABLISHMENT_REQUEST: u8 = 0xc1;
-    const FULL_RATE: u8 = 0xff;
-    let message = [
-        SESSION_MANAGEMENT,
-        key.pdu_session_id.0,
-        PROCEDURE_TRANSACTION,
-        ESTABLISHMENT_REQUEST,
-        FULL_RATE,
-        FULL_RATE,
-    ];
-    Part {
-        content_type: "application/vnd.3gpp.5gnas".into(),
-        content_id: Some(N1_CONTENT_ID.into()),
-        body: Bytes::copy_from_slice(&message),
-    }
-}
+/// The mock's UE runs one procedure at a time.
+const PROCEDURE_TRANSACTION: u8 = 1;
 
 fn ended(upstream: Upstream, trace: TraceId) -> Outcome {
     match upstream {

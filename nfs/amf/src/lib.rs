@@ -1,9 +1,12 @@
 //! Mock AMF: the consumer of `Nsmf_PDUSession` (TS 29.502 (Rel-17)).
 //!
-//! It starts PDU sessions with both timing headers, and releases what it made when it gives up or gets a 504.
+//! It starts PDU sessions with both timing headers, and releases what it made when it gives up or gets a 504. UE and gNB
+//! are part of it: they take what an SMF sends them, and the gNB sets up what it is asked to.
 
 mod amf;
 mod establish_pdu_session;
+mod modify_sm_context;
+mod n1n2_message_transfer;
 mod release_pdu_session;
 mod session;
 mod status_notification;

@@ -13,6 +13,8 @@ pub(crate) struct SessionKey {
 pub(crate) struct PduSession {
     /// Names its SM context in the ledger.
     pub(crate) owner: String,
+    /// Its SM context's URI.
+    pub(crate) location: String,
     /// What the SMF's notifications about this SM context, and no other, are named by.
     pub(crate) notified_as: String,
 }

@@ -8,6 +8,9 @@
 
 pub mod common;
 pub mod decode;
+pub mod namf_comm;
+pub mod nas;
+pub mod ngap;
 pub mod nsmf_pdusession;
 pub mod nudm_sdm;
 pub mod nudm_uecm;

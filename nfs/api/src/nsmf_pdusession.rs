@@ -2,20 +2,24 @@
 //!
 //! ```text
 //! POST /nsmf-pdusession/v1/sm-contexts                 SmContextCreateData  -> 201 SmContextCreatedData
+//! POST /nsmf-pdusession/v1/sm-contexts/{ref}/modify   SmContextUpdateData  -> 204, or 200 SmContextUpdatedData
 //! POST /nsmf-pdusession/v1/sm-contexts/{ref}/release   SmContextReleaseData -> 204
 //! POST /nsmf-pdusession/v1/sm-contexts/{ref}/retrieve  SmContextRetrieveData -> 200 SmContextRetrievedData
 //! POST {smContextStatusUri}                            SmContextStatusNotification -> 204
 //! ```
 //!
-//! Not done: `modify`, `send-mo-data`, and the `pdu-sessions` of the home-routed case.
+//! Not done: `send-mo-data`, and the `pdu-sessions` of the home-routed case.
 
 mod context;
 mod create;
 mod release;
+mod update;
 
 pub use context::{QosFlowSetupItem, SmContext, SmContextRetrieveData, SmContextRetrievedData};
 pub use create::{RequestType, Session, SmContextCreateData, SmContextCreateError, SmContextCreatedData};
 pub use release::{Cause, ResourceStatus, SmContextReleaseData, SmContextStatusNotification, StatusInfo};
+
+pub use update::{SmContextUpdateData, SmContextUpdatedData, UpCnxState};
 
 use crate::percent::encoded;
 

@@ -56,6 +56,8 @@ const RESET: &str = "RFC 9113 §5.4.2";
 const SESSION: &str = "TS 23.502 §4.3.2.2.1 (Rel-17)";
 /// What an SMF tells of an SM context.
 const STATUS: &str = "TS 29.502 §5.2.2.6 (Rel-17)";
+/// Messages to UE and access network.
+const TRANSFER: &str = "TS 29.518 §5.2.2.3.1 (Rel-17)";
 /// What the standard does not speak of.
 const OURS: &str = "no clause: ours";
 
@@ -108,6 +110,12 @@ kinds! {
     ReleaseFailed = "release.failed", TIMEOUT;
     /// A create without an answer is being settled: its upstream is asked what became of it.
     ReleaseSettling = "release.settling", OURS;
+    /// A step was left out, since there is nobody to take it with.
+    StepSkipped = "step.skipped", OURS;
+    /// An AMF was handed a message for a UE and its access network.
+    MessageTransferred = "message.transferred", TRANSFER;
+    /// An SMF's procedure failed after its success had been answered; what it had made is released.
+    ProcedureFailed = "procedure.failed", SESSION;
     /// An AMF's attempt to establish a PDU session ended.
     SessionEnded = "session.ended", SESSION;
     /// A status notification arrived.

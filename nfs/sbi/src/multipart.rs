@@ -27,6 +27,13 @@ pub struct Part {
     pub body: Bytes,
 }
 
+impl Part {
+    /// Whether its `Content-Id` is this.
+    pub fn is_called(&self, content_id: &str) -> bool {
+        self.content_id.as_deref() == Some(content_id)
+    }
+}
+
 /// A media type or body that cannot be read as `multipart/related`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found {found}")]

@@ -1,7 +1,8 @@
 //! The SM contexts of one shard.
 
 use api::common::{PduSessionId, Supi};
-use api::nsmf_pdusession::{Session, SmContext};
+use api::nas::Header;
+use api::nsmf_pdusession::{Session, SmContext, UpCnxState};
 use sbi::contexts::Contexts;
 use sbi::event::RequestId;
 use std::collections::BTreeMap;
@@ -26,8 +27,14 @@ pub(crate) struct Held {
     pub(crate) context: SmContext,
     /// Where the AMF wants to hear of the context's end.
     pub(crate) status_uri: String,
-    /// The value of its registration at the UDM.
-    pub(crate) registration: serde_json::Value,
+    /// The value of its registration at the UDM, once it is made.
+    pub(crate) registration: Option<serde_json::Value>,
+    /// Which session it is.
+    pub(crate) session: Session,
+    /// What the UE asked for, if that was sent along.
+    pub(crate) establishment: Option<Header>,
+    /// Whether its user plane is there.
+    pub(crate) user_plane: UpCnxState,
     /// Where the UDM tells of changes, for as long as the context lives.
     pub(crate) sdm_callback: String,
     /// The request that created it.
@@ -47,6 +54,12 @@ impl SmContexts {
         self.by_callback.insert(held.sdm_callback.clone(), reference.clone());
         self.by_reference.insert(reference.clone(), key.clone());
         self.by_session.push(key, reference, held);
+    }
+
+    /// The context that was handed out under `reference`.
+    pub(crate) fn get_mut(&mut self, reference: &str) -> Option<&mut Held> {
+        let key = self.by_reference.get(reference)?;
+        self.by_session.get_mut(key, reference)
     }
 
     pub(crate) fn session_of(&self, reference: &str) -> Option<SessionKey> {

@@ -2,41 +2,52 @@
 //!
 //! 1. reads the subscriber's session data at the UDM,
 //! 2. subscribes to their changes (R6),
-//! 3. registers itself for the session (R13),
-//! 4. answers 201 (`smf.answer: after_upstream`).
+//! 3. registers itself for the session (R13), unless it answers early (`smf.answer`): then [`crate::after_answer`] does,
+//! 4. answers 201.
 //!
 //! When the AMF's time is over, 3 and 2 are released, in this order. A context that the session has already lives on
 //! until the new one's 201 was handed over: if it never is, the UDM gets the old registration back.
 
 use crate::context::{Held, SessionKey};
 use crate::message::CreateSmContext;
-use crate::smf::Core;
-use api::nsmf_pdusession::{SmContext, SmContextCreatedData};
+use crate::smf::{Answer, Core};
+use api::nsmf_pdusession::{SmContext, SmContextCreatedData, UpCnxState};
 use sbi::release::Attempt;
 use sbi::server::{Failure, Reply};
 use std::rc::Rc;
 
 /// Carries out the procedure.
 pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<Reply, Failure> {
-    let CreateSmContext { served, data, session } = message;
+    let CreateSmContext { served, data, session, request } = message;
     let key = SessionKey::of(&session);
     let _turn = core.shard.turn(&core.turns, key.clone(), &served).await?;
 
     let mut attempt = Attempt::begin(&core.shard.ledger, served);
     let allowed = core.read_sm_data(&attempt, &session, &data.serving_network).await?;
     let sdm_callback = core.subscribe(&mut attempt, &session).await?;
-    let registration = core.register(&mut attempt, &session).await?;
+    let registration = match core.config.answer {
+        Answer::AfterUpstream => Some(core.register(&mut attempt, &session).await?),
+        Answer::Early => None,
+    };
 
     let committed = attempt.commit(core.new_reference()).await?;
     let reference = committed.owner().clone();
     let context = SmContext::new(&session, allowed.pdu_session_type, allowed.session_ambr);
-    let status_uri = data.sm_context_status_uri;
-    let held = Held { context, status_uri, registration, sdm_callback, request: served.request };
-    core.contexts.borrow_mut().add(key, reference.clone(), held);
     let created = SmContextCreatedData {
         pdu_session_id: Some(session.pdu_session_id),
         s_nssai: Some(session.s_nssai),
         ..SmContextCreatedData::default()
     };
+    let held = Held {
+        context,
+        status_uri: data.sm_context_status_uri,
+        registration,
+        session,
+        establishment: request,
+        user_plane: UpCnxState::DEACTIVATED,
+        sdm_callback,
+        request: served.request,
+    };
+    core.contexts.borrow_mut().add(key, reference.clone(), held);
     Ok(Reply::created(core.uri_of(&reference), &created, &committed, core.actor.clone()))
 }

@@ -1,12 +1,15 @@
 //! The endpoints of `Nsmf_PDUSession`, TS 29.502 §6.1 (Rel-17), and the SMF's callbacks.
 
-use crate::message::{CreateSmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
+use crate::message::{CreateSmContext, ModifySmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
 use crate::smf::Smf;
 use actix::Addr;
 use actix_web::{HttpRequest, web};
 use api::common::expect_callback;
 use api::decode::{Ie, decode};
-use api::nsmf_pdusession::{SM_CONTEXTS, SmContextCreateData, SmContextReleaseData, SmContextRetrieveData};
+use api::nas::Header;
+use api::nsmf_pdusession::{
+    SM_CONTEXTS, SmContextCreateData, SmContextReleaseData, SmContextRetrieveData, SmContextUpdateData,
+};
 use bytes::Bytes;
 use sbi::multipart::{self, MultipartError, Part};
 use sbi::party::Served;
@@ -21,6 +24,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     let below = |last: &str| web::resource(format!("{SM_CONTEXTS}/{{reference}}/{last}"));
     app.service(web::resource(SM_CONTEXTS).route(web::post().to(create)))
         .service(below("retrieve").route(web::post().to(retrieve)))
+        .service(below("modify").route(web::post().to(modify)))
         .service(below("release").route(web::post().to(release)))
         .service(web::resource(format!("{SDM_CALLBACK}/{{name}}")).route(web::post().to(sdm_notify)));
 }
@@ -36,8 +40,28 @@ async fn create(
     check_reference(&data, &parts)?;
     expect_callback("/smContextStatusUri", &data.sm_context_status_uri)?;
     let session = data.session()?;
+    let request = establishment_request(&data, &parts);
     let actor = shards.of(session.supi.as_str());
-    shards.ask(actor, CreateSmContext { served, data, session }).await
+    shards.ask(actor, CreateSmContext { served, data, session, request }).await
+}
+
+/// What the UE asks for: the part that `n1SmMsg` names. One that is no request for a session is nothing that could be
+/// answered (our choice: the SM context is created all the same).
+fn establishment_request(data: &SmContextCreateData, parts: &[Part]) -> Option<Header> {
+    let n1 = data.n1_sm_msg.as_ref()?;
+    let part = parts.iter().find(|part| part.is_called(&n1.content_id))?;
+    Header::read(&part.body).filter(|header| header.is_establishment_request())
+}
+
+async fn modify(
+    reference: web::Path<String>,
+    request: HttpRequest,
+    body: Bytes,
+    shards: web::Data<Shards<Smf>>,
+) -> Result<Reply, Failure> {
+    let data: SmContextUpdateData = decode(&json_of(&request, body)?.0)?;
+    let reference = reference.into_inner();
+    shards.ask(shard_of(&shards, &reference)?, ModifySmContext { reference, data }).await
 }
 
 /// The JSON of a body, and its parts if it is multipart/related. Plain JSON is tolerated for a creation too (our
@@ -74,7 +98,7 @@ fn optional<T: Ie>(body: &Bytes) -> Result<Option<T>, Failure> {
 /// `n1SmMsg` names a part by its Content-Id: the part has to be there. Plain JSON has no parts to name.
 fn check_reference(data: &SmContextCreateData, parts: &[Part]) -> Result<(), Failure> {
     let Some(n1) = data.n1_sm_msg.as_ref().filter(|_| !parts.is_empty()) else { return Ok(()) };
-    if parts.iter().any(|part| part.content_id.as_deref() == Some(&n1.content_id)) {
+    if parts.iter().any(|part| part.is_called(&n1.content_id)) {
         return Ok(());
     }
     let param = InvalidParam::body("/n1SmMsg/contentId", "expected the Content-Id of a part");

@@ -1,7 +1,8 @@
 //! What endpoints ask of the actor.
 
 use actix::Message;
-use api::nsmf_pdusession::{Session, SmContextCreateData};
+use api::nas::Header;
+use api::nsmf_pdusession::{Session, SmContextCreateData, SmContextUpdateData};
 use sbi::party::Served;
 use sbi::server::{Failure, Reply};
 
@@ -12,6 +13,8 @@ pub(crate) struct CreateSmContext {
     pub(crate) served: Served,
     pub(crate) data: SmContextCreateData,
     pub(crate) session: Session,
+    /// What the UE asks for, if it was sent along.
+    pub(crate) request: Option<Header>,
 }
 
 /// Read an SM context.
@@ -19,6 +22,14 @@ pub(crate) struct CreateSmContext {
 #[rtype(result = "Result<Reply, Failure>")]
 pub(crate) struct RetrieveSmContext {
     pub(crate) reference: String,
+}
+
+/// Modify an SM context.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct ModifySmContext {
+    pub(crate) reference: String,
+    pub(crate) data: SmContextUpdateData,
 }
 
 /// Release an SM context.

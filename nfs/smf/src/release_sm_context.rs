@@ -25,7 +25,7 @@ pub(crate) async fn release(core: Rc<Core>, message: ReleaseSmContext) -> Result
 }
 
 impl Core {
-    async fn remove(&self, reference: &str) -> Option<Held> {
+    pub(crate) async fn remove(&self, reference: &str) -> Option<Held> {
         let held = self.contexts.borrow_mut().remove(reference)?;
         self.shard.ledger.disown(reference).await;
         Some(held)
@@ -56,7 +56,7 @@ impl Core {
     }
 
     /// Tells another AMF that its context has ended, TS 29.502 §5.2.2.6 (Rel-17). Nothing depends on the answer.
-    async fn notify_released(&self, status_uri: &str) {
+    pub(crate) async fn notify_released(&self, status_uri: &str) {
         let body = SmContextStatusNotification::released(Some(Cause::REL_DUE_TO_DUPLICATE_SESSION_ID));
         let call = Call::new(Method::POST, status_uri)
             .callback("Nsmf_PDUSession_smContextStatusNotification")

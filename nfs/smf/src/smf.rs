@@ -1,8 +1,10 @@
 //! The SMF's actor and its app.
 
 use crate::context::{SessionKey, SmContexts};
-use crate::message::{CreateSmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
-use crate::{create_sm_context, endpoint, release_sm_context, retrieve_sm_context};
+use crate::message::{CreateSmContext, ModifySmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
+use crate::{
+    after_answer, create_sm_context, endpoint, modify_sm_context, release_sm_context, retrieve_sm_context,
+};
 use actix::{Actor, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture, WrapFuture};
 use actix_web::web;
 use api::common::PlmnId;
@@ -11,16 +13,36 @@ use sbi::party::NfType;
 use sbi::problem::Cause;
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, WrapsErrors};
 use sbi::turns::Turns;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// What an SMF needs.
 #[derive(Clone)]
 pub struct Config {
     /// Scheme and authority of the UDM.
     pub udm: String,
+    /// Scheme and authority of the AMF, if there is one: without, UE and access network hear nothing.
+    pub amf: Option<String>,
     /// The SMF's network.
     pub plmn: PlmnId,
+    /// When it answers the creation of an SM context.
+    pub answer: Answer,
+    /// How long what follows the answer may take.
+    pub procedure_timer: Duration,
+}
+
+/// When an SMF answers the creation of an SM context; `smf.answer`. TS 23.502 §4.3.2.2.1 (Rel-17) answers early; a
+/// deadline that shall cover the whole procedure wants the answer last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// When everything is there that it has to make at the UDM.
+    #[default]
+    AfterUpstream,
+    /// When the session data were read and their changes subscribed to; the registration follows.
+    Early,
 }
 
 /// The SMF on one worker.
@@ -46,8 +68,12 @@ impl Nf for Smf {
 
     const APIS: &'static [&'static str] = &["/nsmf-pdusession/v1", "/nsmf-callback/v1"];
 
-    /// TS 29.502 §6.1.3.2.3.1 (Rel-17): errors of the creation of an SM context are wrapped.
-    const WRAPS_ERRORS: WrapsErrors = |method, path| method == "POST" && path == SM_CONTEXTS;
+    /// TS 29.502 §6.1.3.2.3.1 and §6.1.3.3.4.2 (Rel-17): errors of the creation and modification of an SM context are
+    /// wrapped.
+    const WRAPS_ERRORS: WrapsErrors = |method, path| {
+        method == "POST"
+            && (path == SM_CONTEXTS || path.starts_with(SM_CONTEXTS) && path.ends_with("/modify"))
+    };
 
     fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {
         let actor = context.address().recipient();
@@ -73,6 +99,15 @@ impl Handler<RetrieveSmContext> for Smf {
     fn handle(&mut self, message: RetrieveSmContext, _: &mut Context<Self>) -> Self::Result {
         let core = self.0.clone();
         Box::pin(async move { retrieve_sm_context::retrieve(&core, &message) })
+    }
+}
+
+impl Handler<ModifySmContext> for Smf {
+    type Result = ResponseFuture<Result<Reply, Failure>>;
+
+    fn handle(&mut self, message: ModifySmContext, _: &mut Context<Self>) -> Self::Result {
+        let core = self.0.clone();
+        Box::pin(async move { modify_sm_context::modify(&core, &message) })
     }
 }
 
@@ -103,7 +138,10 @@ impl Handler<Handover> for Smf {
         let (core, reference) = (self.0.clone(), handover.owner);
         let end = async move {
             match handover.delivered {
-                true => core.end_replaced(&reference).await,
+                true => {
+                    core.end_replaced(&reference).await;
+                    after_answer::go_on(core, reference).await;
+                }
                 false => core.end(&reference).await,
             }
         };

@@ -105,7 +105,8 @@ impl Core {
         };
         let slot = SlotKey::Uri(uri.clone());
         let taken = attempt.take(&slot).await?;
-        let older = self.contexts.borrow().by_session.newest(&key).map(|(_, held)| held.registration.clone());
+        let older =
+            self.contexts.borrow().by_session.newest(&key).and_then(|(_, held)| held.registration.clone());
         let creation = Creation {
             kind: "smf-registration",
             call: Call::new(Method::PUT, &uri).with_json(&registration),

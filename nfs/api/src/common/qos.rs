@@ -26,6 +26,15 @@ impl BitRate {
     pub fn mbps(amount: u32) -> BitRate {
         BitRate(format!("{amount} Mbps"))
     }
+
+    /// In bits per second, rounded down; 0 if the text is no rate.
+    pub fn bps(&self) -> u64 {
+        const UNITS: [(&str, f64); 5] =
+            [("bps", 1.0), ("Kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9), ("Tbps", 1e12)];
+        let Some((amount, unit)) = self.as_str().split_once(' ') else { return 0 };
+        let factor = UNITS.iter().find(|(name, _)| *name == unit).map_or(0.0, |(_, factor)| *factor);
+        (amount.parse::<f64>().unwrap_or(0.0) * factor) as u64
+    }
 }
 
 /// The aggregate maximum bit rates of a session, TS 29.571 §5.5.4 (Rel-17).

@@ -305,6 +305,12 @@ impl Ledger {
         !self.owned_by(owner).is_empty()
     }
 
+    /// Where the newest of what `owner` owns is.
+    pub fn location_of(&self, owner: &str) -> Option<String> {
+        let newest = *self.owned_by(owner).last()?;
+        self.with(newest, |e| e.uri.clone()).flatten()
+    }
+
     /// Where that is which `owner` owns and which was created by a request to `target`.
     pub fn location(&self, owner: &str, target: &str) -> Option<String> {
         let there = |e: &Entry| e.uri.clone().filter(|_| e.intent.target == target);

@@ -1,0 +1,161 @@
+//! What follows the 201: TS 23.502 §4.3.2.2.1 (Rel-17), from step 10 on.
+//!
+//! 1. registers itself for the session (R13), if it has answered early,
+//! 2. hands the AMF the accept for the UE and the resources for its gNB, if there is an AMF.
+//!
+//! It starts only once the 201 was written: an AMF that does not know the SM context yet cannot take a message for it.
+//! The deadline of the creation is over then; `smf.procedure_timer_ms` governs. A failure releases everything, tells the
+//! UE with a reject, and the AMF with RELEASED.
+
+use crate::smf::Core;
+use api::common::RefToBinaryData;
+use api::namf_comm::{
+    N1MessageContainer, N1N2MessageTransferReqData, N2InfoContainer, N2InfoContent, N2SmInfoType,
+    N2SmInformation, n1_n2_messages,
+};
+use api::nas::{self, Granted, NAS};
+use api::ngap::{self, NGAP, Tunnel};
+use api::nsmf_pdusession::Session;
+use bytes::Bytes;
+use http::Method;
+use sbi::client::{Call, Upstream};
+use sbi::event::Kind;
+use sbi::json;
+use sbi::multipart::{self, Part};
+use sbi::party::Served;
+use sbi::release::Attempt;
+use sbi::server::Failure;
+use std::rc::Rc;
+
+const N1: &str = "n1-sm";
+const N2: &str = "n2-sm";
+
+/// The mock has no user plane: a UE's address, and where its gNB may send.
+const UE_NETWORK: [u8; 2] = [10, 45];
+const UPF: [u8; 4] = [127, 0, 0, 7];
+
+/// Carries out the procedure for the context `reference`, if it is still there.
+pub(crate) async fn go_on(core: Rc<Core>, reference: String) {
+    let served = Served { own_timer: Some(core.config.procedure_timer), ..Served::own(&core.shard.party) };
+    let Some(key) = core.contexts.borrow().session_of(&reference) else { return };
+    let Ok(_turn) = core.shard.turn(&core.turns, key.clone(), &served).await else { return };
+    if core.contexts.borrow_mut().get_mut(&reference).is_none() {
+        return;
+    }
+    if let Err(failure) = core.establish(&served, &reference).await {
+        let facts = served.facts(&core.shard.party).detail(format!("{key:?}: {failure}"));
+        core.shard.party.emit(Kind::ProcedureFailed, facts);
+        core.give_up_established(&served, &reference).await;
+    }
+}
+
+impl Core {
+    async fn establish(&self, served: &Served, reference: &str) -> Result<(), Failure> {
+        self.register_late(served, reference).await?;
+        let Some(amf) = &self.config.amf else {
+            let facts = served.facts(&self.shard.party);
+            self.shard
+                .party
+                .emit(Kind::StepSkipped, facts.detail("no AMF was given: UE and gNB are told nothing"));
+            return Ok(());
+        };
+        let Some(call) = self.transfer(amf, reference) else { return Ok(()) };
+        self.shard.client().ask(served, call).await.map(|_| ()).map_err(Failure::from)
+    }
+
+    /// R13, where the answer came before it.
+    async fn register_late(&self, served: &Served, reference: &str) -> Result<(), Failure> {
+        let unregistered =
+            self.held(reference, |held| held.registration.is_none().then(|| held.session.clone()));
+        let Some(Some(session)) = unregistered else { return Ok(()) };
+        let mut attempt = Attempt::begin(&self.shard.ledger, *served);
+        let registration = self.register(&mut attempt, &session).await?;
+        if self.held(reference, |_| ()).is_none() {
+            return Ok(()); // The attempt gives up: its context has ended meanwhile.
+        }
+        attempt.commit(reference).await?;
+        self.contexts.borrow_mut().get_mut(reference).into_iter().for_each(|held| {
+            held.registration = Some(registration.clone());
+        });
+        self.shard.ledger.delivered(reference);
+        Ok(())
+    }
+
+    fn held<T>(&self, reference: &str, look: impl FnOnce(&crate::context::Held) -> T) -> Option<T> {
+        self.contexts.borrow_mut().get_mut(reference).map(|held| look(held))
+    }
+
+    /// The accept for the UE and the resources for its gNB; none if the UE has asked for nothing.
+    fn transfer(&self, amf: &str, reference: &str) -> Option<Call> {
+        let entropy = &self.shard.party.env.entropy;
+        let (host, teid) = (entropy.u64().to_be_bytes(), entropy.u64().to_be_bytes());
+        self.held(reference, |held| {
+            let session = &held.session;
+            let granted = Granted {
+                pdu_session_type: &held.context.pdu_session_type,
+                ambr: &held.context.session_ambr,
+                address: [UE_NETWORK[0], UE_NETWORK[1], host[0], host[1].max(2)],
+                s_nssai: session.s_nssai,
+                dnn: &session.dnn,
+            };
+            let accept = nas::establishment_accept(held.establishment?, &granted);
+            let teid = u32::from_be_bytes([teid[0], teid[1], teid[2], teid[3]]);
+            let tunnel = Tunnel { address: UPF, teid };
+            let resources = ngap::setup_request(granted.ambr, tunnel, granted.pdu_session_type);
+            Some(self.message(amf, session, accept, Some(resources)))
+        })
+        .flatten()
+    }
+
+    fn message(&self, amf: &str, session: &Session, n1: Bytes, n2: Option<Bytes>) -> Call {
+        let data = N1N2MessageTransferReqData {
+            n1_message_container: Some(N1MessageContainer {
+                n1_message_class: "SM".into(),
+                n1_message_content: RefToBinaryData { content_id: N1.into() },
+                rest: Default::default(),
+            }),
+            n2_info_container: n2.as_ref().map(|_| resources_of(session)),
+            pdu_session_id: Some(session.pdu_session_id),
+            ..N1N2MessageTransferReqData::default()
+        };
+        let part = |content_type: &str, content_id: Option<&str>, body: Bytes| Part {
+            content_type: content_type.into(),
+            content_id: content_id.map(str::to_owned),
+            body,
+        };
+        let mut parts = vec![part("application/json", None, json::to_bytes(&data)), part(NAS, Some(N1), n1)];
+        parts.extend(n2.map(|n2| part(NGAP, Some(N2), n2)));
+        let (content_type, body) = multipart::write_fresh(&parts, self.shard.party.env.entropy.u64());
+        Call::new(Method::POST, format!("{amf}{}", n1_n2_messages(&session.supi)))
+            .with_body(content_type, body)
+    }
+
+    /// Newest first: what was made at the UDM, then UE and AMF are told.
+    async fn give_up_established(&self, served: &Served, reference: &str) {
+        let Some(held) = self.remove(reference).await else { return };
+        if let (Some(amf), Some(request)) = (&self.config.amf, held.establishment) {
+            let reject = self.message(amf, &held.session, nas::establishment_reject(request), None);
+            // The AMF may be what failed: RELEASED tells it as well.
+            let _: Result<_, Upstream> = self.shard.client().ask(served, reject).await;
+        }
+        self.notify_released(&held.status_uri).await;
+    }
+}
+
+/// With its slice, without which some AMFs fail.
+fn resources_of(session: &Session) -> N2InfoContainer {
+    let slice = json::to_value(&session.s_nssai);
+    N2InfoContainer {
+        n2_information_class: "SM".into(),
+        sm_info: Some(N2SmInformation {
+            pdu_session_id: session.pdu_session_id,
+            n2_info_content: Some(N2InfoContent {
+                ngap_ie_type: Some(N2SmInfoType::PDU_RES_SETUP_REQ),
+                ngap_data: RefToBinaryData { content_id: N2.into() },
+                rest: Default::default(),
+            }),
+            rest: [("sNssai".to_owned(), slice)].into_iter().collect(),
+        }),
+        rest: Default::default(),
+    }
+}
