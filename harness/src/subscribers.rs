@@ -1,8 +1,8 @@
 //! The subscribers that a lab knows.
 
 use api::common::{Dnn, Snssai, Supi};
-use api::nudm_sdm::{SessionManagementSubscriptionData, default_sm_data};
-use udr::Repository;
+use api::nudm_sdm::default_sm_data;
+use udr::{Profile, Repository};
 
 /// How many subscribers a default lab has, counted from [`FIRST_SUPI`].
 pub const DEFAULT_COUNT: u64 = 100;
@@ -35,13 +35,14 @@ pub fn dnn(name: &str) -> Dnn {
     name.parse().expect("a DNN")
 }
 
-/// What a default subscriber may use: slice 1 without sd, and `internet`.
-pub fn default_profile() -> Vec<SessionManagementSubscriptionData> {
-    default_sm_data([(Snssai::sst(1), vec![dnn(DEFAULT_DNN)])])
+/// What a default subscriber may use: slice 1 without sd, and `internet`. Its keys are the public ones of the tests of
+/// a widely used core.
+pub fn default_profile() -> Profile {
+    default_sm_data([(Snssai::sst(1), vec![dnn(DEFAULT_DNN)])]).into()
 }
 
 /// Provisions the default subscribers.
 pub fn provision_defaults(repository: &Repository) {
-    (0..DEFAULT_COUNT).for_each(|n| repository.provision(supi(n), default_profile()));
-    repository.provision(FOREIGN_SUPI.parse().expect("a SUPI"), default_profile());
+    (0..DEFAULT_COUNT).for_each(|n| repository.provision(&supi(n), default_profile()));
+    repository.provision(&FOREIGN_SUPI.parse().expect("a SUPI"), default_profile());
 }

@@ -15,6 +15,7 @@ pub mod nudr_dr;
 pub mod query;
 
 mod bounds;
+pub mod patch;
 pub mod path;
 pub mod percent;
 mod text;

@@ -8,7 +8,7 @@ use actix::{
 };
 use actix_web::web;
 use api::common::{PlmnId, Supi};
-use sbi::client::InProcess;
+use sbi::client::{Client, InProcess};
 use sbi::contexts::Contexts;
 use sbi::party::NfType;
 use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
@@ -17,8 +17,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Makes the in-process UDR of a worker.
-pub type LocalUdr = Arc<dyn Fn() -> InProcess + Send + Sync>;
+/// Makes the in-process UDR of a worker; the client is the worker's.
+pub type LocalUdr = Arc<dyn Fn(&Rc<Client>) -> InProcess + Send + Sync>;
 
 /// What a UDM needs.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ impl Nf for Udm {
         if let Some(local_udr) = &config.local_udr {
             let authority =
                 config.udr.split_once("://").map_or(config.udr.as_str(), |(_, authority)| authority);
-            shard.client().mount(authority, local_udr());
+            shard.client().mount(authority, local_udr(shard.client()));
         }
         Udm(Rc::new(Core {
             shard,

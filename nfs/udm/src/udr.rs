@@ -5,7 +5,7 @@ use crate::udm::Core;
 use api::common::{PlmnId, Supi};
 use api::nudm_sdm::SdmSubscription;
 use api::nudm_uecm::SmfRegistration;
-use api::nudr_dr;
+use api::nudr_dr::{self, DataSet};
 use http::{Method, StatusCode};
 use sbi::client::{Answer, Call, Upstream};
 use sbi::json;
@@ -21,7 +21,7 @@ impl Core {
 
     /// GET of the session data, with the filters of the consumer's query.
     pub(crate) fn sm_data_call(&self, supi: &Supi, plmn: &PlmnId, filters: &str) -> Call {
-        Call::get(self.at_udr(&format!("{}{filters}", nudr_dr::sm_data(supi, plmn))))
+        Call::get(self.at_udr(&format!("{}{filters}", nudr_dr::data_set(supi, plmn, DataSet::Sm))))
     }
 
     /// GET of one registration.
