@@ -37,6 +37,10 @@ fn operations(lab: &Lab) -> Vec<Call> {
         put("udr", AMF_REGISTRATION_AT_UDR).with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9")),
         put("udr", AUTHENTICATION_STATUS).with_json(&auth_event()),
         post("udr", SUBS_TO_NOTIFY).with_json(&to_notify("http://127.0.0.1:9")),
+        post("udm", &format!("/nudm-callback/v1/data-changes/{SUPI}/1"))
+            .with_json(&json!({"notifyItems": []})),
+        request(lab, Method::PATCH, "udm", &format!("{SUBSCRIPTIONS}/1"))
+            .with_json(&json!({"expires": null})),
     ]
 }
 

@@ -22,6 +22,7 @@ mod margin;
 mod multipart;
 mod release_on_timeout;
 mod release_requests;
+mod sdm_data;
 mod sdm_subscriptions;
 mod slots;
 mod status_notification;

@@ -14,12 +14,14 @@
 //! Not done: the other data sets, and looking up shared data.
 
 mod dnn;
+mod monitored;
 mod notification;
 mod sm_data;
 mod subscription;
 mod ue_context;
 
 pub use dnn::{DnnConfiguration, PduSessionTypes, SscModes};
+pub use monitored::SubscribedData;
 pub use notification::ModificationNotification;
 pub use sm_data::{ExtendedSmSubsData, SessionManagementSubscriptionData, SmData, default_sm_data, filter};
 pub use subscription::{SdmSubsModification, SdmSubscription};

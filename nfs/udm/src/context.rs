@@ -31,6 +31,8 @@ pub(crate) struct SubscriptionKey {
 /// A subscription that a consumer made.
 pub(crate) struct Subscription {
     pub(crate) value: SdmSubscription,
+    /// Under which name the UDR keeps it, and tells of changes.
+    pub(crate) stored_as: String,
     pub(crate) request: RequestId,
     /// When it ends by itself, wall-clock ms since the Unix epoch.
     pub(crate) expires_unix_ms: Option<i64>,
@@ -40,6 +42,13 @@ pub(crate) struct Subscription {
 /// hold anything.
 pub(crate) fn owner(kind: &str, supi: &Supi, id: &str, request: RequestId) -> OwnerKey {
     format!("{kind} {} {id} {supi}", request.0)
+}
+
+/// What an answer that was handed over has replaced.
+#[derive(Default)]
+pub(crate) struct Replaced {
+    /// What they own in the UDR is at places of its own, and to be released.
+    owners: Vec<OwnerKey>,
 }
 
 enum Owned {
@@ -60,13 +69,25 @@ fn parse(owner: &str) -> Option<Owned> {
 }
 
 impl Core {
-    /// The answer to what created `owner` was handed over: what it replaces ends.
-    pub(crate) fn keep(&self, owner: &str) {
+    /// The answer to what created `owner` was handed over: what it replaces ends. What is left to do for that is given
+    /// back, to be done in [`Core::end_replaced`].
+    pub(crate) fn keep(&self, owner: &str) -> Replaced {
         self.shard.ledger.delivered(owner);
         match parse(owner) {
             Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().replaced_by(&key, owner)),
-            Some(Owned::Subscription(key)) => drop(self.subscriptions.borrow_mut().replaced_by(&key, owner)),
+            Some(Owned::Subscription(key)) => {
+                let older = self.subscriptions.borrow_mut().replaced_by(&key, owner);
+                return Replaced { owners: older.into_iter().map(|(owner, _)| owner).collect() };
+            }
             None => {}
+        }
+        Replaced::default()
+    }
+
+    /// Ends what was replaced.
+    pub(crate) async fn end_replaced(&self, replaced: Replaced) {
+        for owner in &replaced.owners {
+            self.shard.ledger.disown(owner).await;
         }
     }
 

@@ -1,7 +1,7 @@
 //! The UDM's actor and its app.
 
 use crate::context::{Registration, RegistrationKey, Subscription, SubscriptionKey};
-use crate::{sdm, subscribe, uecm};
+use crate::{data_change, modify_subscription, sdm, subscribe, subscribed_data, ue_context, uecm};
 use actix::{
     Actor, ActorFutureExt, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture,
     WrapFuture,
@@ -13,7 +13,7 @@ use sbi::contexts::Contexts;
 use sbi::party::NfType;
 use sbi::server::{Failure, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
 use sbi::turns::Turns;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub(crate) struct Core {
     pub(crate) registration_turns: Turns<RegistrationKey>,
     pub(crate) subscriptions: RefCell<Contexts<SubscriptionKey, Subscription>>,
     pub(crate) subscription_turns: Turns<Supi>,
+    /// How many notifications are under way.
+    pub(crate) notifications: Cell<usize>,
     pub(crate) actor: Recipient<Handover>,
 }
 
@@ -59,7 +61,7 @@ impl Nf for Udm {
 
     const TYPE: NfType = NfType::Udm;
 
-    const APIS: &'static [&'static str] = &["/nudm-sdm/v2", "/nudm-uecm/v1"];
+    const APIS: &'static [&'static str] = &["/nudm-sdm/v2", "/nudm-uecm/v1", "/nudm-callback/v1"];
 
     fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {
         if let Some(local_udr) = &config.local_udr {
@@ -74,6 +76,7 @@ impl Nf for Udm {
             registration_turns: Turns::default(),
             subscriptions: RefCell::default(),
             subscription_turns: Turns::default(),
+            notifications: Cell::default(),
             actor: context.address().recipient(),
         }))
     }
@@ -81,6 +84,7 @@ impl Nf for Udm {
     fn routes(app: &mut web::ServiceConfig) {
         sdm::routes(app);
         uecm::routes(app);
+        data_change::routes(app);
     }
 }
 
@@ -97,13 +101,31 @@ macro_rules! procedure {
     };
 }
 
-procedure!(sdm::GetSmData => crate::sm_data::get);
+procedure!(sdm::GetData => subscribed_data::get);
+procedure!(sdm::GetDataSets => subscribed_data::get_sets);
 procedure!(sdm::Subscribe => subscribe::create);
+procedure!(sdm::Modify => modify_subscription::modify);
 procedure!(sdm::Unsubscribe => subscribe::delete);
 procedure!(uecm::Register => uecm::register);
 procedure!(uecm::GetRegistration => uecm::get);
 procedure!(uecm::GetRegistrations => uecm::list);
 procedure!(uecm::Deregister => uecm::deregister);
+
+impl Handler<sdm::GetUeContext> for Udm {
+    type Result = Result<Reply, Failure>;
+
+    fn handle(&mut self, message: sdm::GetUeContext, _: &mut Context<Self>) -> Self::Result {
+        Ok(ue_context::get(&self.0, &message))
+    }
+}
+
+impl Handler<data_change::DataChange> for Udm {
+    type Result = Result<Reply, Failure>;
+
+    fn handle(&mut self, message: data_change::DataChange, _: &mut Context<Self>) -> Self::Result {
+        data_change::pass_on(&self.0, &message)
+    }
+}
 
 impl Handler<Handover> for Udm {
     type Result = ();
@@ -111,7 +133,8 @@ impl Handler<Handover> for Udm {
     fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
         let core = self.0.clone();
         if handover.delivered {
-            core.keep(&handover.owner);
+            let replaced = core.keep(&handover.owner);
+            context.spawn(async move { core.end_replaced(replaced).await }.into_actor(self));
         } else {
             context.spawn(async move { core.drop_owner(&handover.owner).await }.into_actor(self));
         }
@@ -123,7 +146,8 @@ impl Handler<Holdings> for Udm {
 
     fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
         let core = &self.0;
-        let running = core.registration_turns.busy() + core.subscription_turns.busy();
+        let turns = core.registration_turns.busy() + core.subscription_turns.busy();
+        let running = turns + core.notifications.get();
         MessageResult(Holding { held: core.held(), running })
     }
 }

@@ -1,11 +1,12 @@
 //! The consumer side towards the UDR: `Nudr_DataRepository`, TS 29.505 (Rel-17).
 
-use crate::context::{RegistrationKey, SubscriptionKey};
+use crate::context::{RegistrationKey, Subscription, SubscriptionKey};
 use crate::udm::Core;
-use api::common::{PlmnId, Supi};
-use api::nudm_sdm::SdmSubscription;
+use api::common::{PlmnId, Supi, Uri};
+use api::nudm_sdm::{SdmSubscription, SubscribedData};
 use api::nudm_uecm::SmfRegistration;
-use api::nudr_dr::{self, DataSet};
+use api::nudr_dr::{self, DataSet, SubscriptionDataSubscriptions};
+use api::query::text_param;
 use http::{Method, StatusCode};
 use sbi::client::{Answer, Call, Upstream};
 use sbi::json;
@@ -19,9 +20,16 @@ impl Core {
         format!("{}{path}", self.config.udr)
     }
 
-    /// GET of the session data, with the filters of the consumer's query.
-    pub(crate) fn sm_data_call(&self, supi: &Supi, plmn: &PlmnId, filters: &str) -> Call {
-        Call::get(self.at_udr(&format!("{}{filters}", nudr_dr::data_set(supi, plmn, DataSet::Sm))))
+    /// GET of a data set, with the filters of the consumer's query.
+    pub(crate) fn data_set_call(&self, supi: &Supi, plmn: &PlmnId, set: DataSet, filters: &str) -> Call {
+        Call::get(self.at_udr(&format!("{}{filters}", nudr_dr::data_set(supi, plmn, set))))
+    }
+
+    /// GET of several data sets.
+    pub(crate) fn data_sets_call(&self, supi: &Supi, plmn: &PlmnId, sets: &[DataSet]) -> Call {
+        let names: Vec<_> = sets.iter().map(|set| set.name()).collect();
+        let names = text_param("dataset-names", &names.join(","));
+        Call::get(self.at_udr(&format!("{}?{names}", nudr_dr::provisioned_data(supi, plmn))))
     }
 
     /// GET of one registration.
@@ -76,10 +84,11 @@ impl Core {
         &self,
         attempt: &mut Attempt,
         key: &SubscriptionKey,
-        value: &SdmSubscription,
+        subscription: &Subscription,
     ) -> Result<(), Failure> {
         let collection = self.at_udr(&nudr_dr::sdm_subscriptions(&key.supi));
-        let stored = SdmSubscription { subscription_id: Some(key.id.clone()), ..value.clone() };
+        let id = subscription.stored_as.clone();
+        let stored = SdmSubscription { subscription_id: Some(id.clone()), ..subscription.value.clone() };
         let creation = Creation {
             kind: "sdm-subscription",
             call: Call::new(Method::POST, &collection).with_json(&stored),
@@ -88,15 +97,58 @@ impl Core {
             settle: Settle::Read {
                 collection,
                 id_attribute: "subscriptionId",
-                proposed_id: key.id.clone(),
+                proposed_id: id,
                 like: json::to_value(&stored),
             },
             slot: None,
         };
-        match attempt.create(creation).await {
-            Err(Upstream::Refused(answer)) if keeps_none(&answer) => Ok(()),
-            other => other.map(|_| ()).map_err(Failure::from),
+        if_kept(attempt.create(creation).await)
+    }
+
+    /// Asks to be notified of changes of what a subscription monitors (R16), if the UDR keeps any of it. The callback's
+    /// name is this create's own, so that asking again with `uniqueSubscription` finds it and no other. A UDR that
+    /// notifies nobody is respected.
+    pub(crate) async fn post_to_notify(
+        &self,
+        attempt: &mut Attempt,
+        key: &SubscriptionKey,
+        subscription: &Subscription,
+    ) -> Result<(), Failure> {
+        let monitored = self.monitored_at_udr(key, &subscription.value);
+        if monitored.is_empty() {
+            return Ok(());
         }
+        let callback = self.data_change_callback(key, &subscription.stored_as);
+        let wish = SubscriptionDataSubscriptions::new(key.supi.as_str(), callback, monitored);
+        let unique = SubscriptionDataSubscriptions { unique_subscription: Some(true), ..wish.clone() };
+        let post = |body| Call::new(Method::POST, self.at_udr(&nudr_dr::subs_to_notify())).with_json(body);
+        let creation = Creation {
+            kind: "subs-to-notify",
+            call: post(&wish),
+            undo: Undo::delete_location(),
+            before: None,
+            settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
+            slot: None,
+        };
+        if_kept(attempt.create(creation).await)
+    }
+
+    /// Where the UDR keeps what a subscription monitors.
+    fn monitored_at_udr(&self, key: &SubscriptionKey, value: &SdmSubscription) -> Vec<Uri> {
+        let plmn = value.plmn_id.as_ref().unwrap_or(&self.config.home_plmn);
+        let monitored = |uri: &Uri| SubscribedData::monitored(uri).filter(|(supi, _)| *supi == key.supi);
+        let sets: Vec<_> =
+            value.monitored_resource_uris.iter().filter_map(monitored).map(|(_, data)| data.set()).collect();
+        let monitored = DataSet::ALL.into_iter().filter(|set| sets.contains(set));
+        monitored.map(|set| self.at_udr(&nudr_dr::data_set(&key.supi, plmn, set))).collect()
+    }
+}
+
+/// The outcome of a create that a UDR need not know.
+fn if_kept(created: Result<Answer, Upstream>) -> Result<(), Failure> {
+    match created {
+        Err(Upstream::Refused(answer)) if keeps_none(&answer) => Ok(()),
+        other => other.map(|_| ()).map_err(Failure::from),
     }
 }
 
