@@ -3,8 +3,8 @@
 
 use crate::support::raw::Connection;
 use crate::support::{
-    AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, REGISTRATION, REGISTRATION_AT_UDR, SUBS_TO_NOTIFY,
-    SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, lab, problem, request, send,
+    AMF_REGISTRATION, AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, REGISTRATION, REGISTRATION_AT_UDR,
+    SUBS_TO_NOTIFY, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, lab, problem, request, send,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -88,6 +88,7 @@ async fn a_wrong_method_is_405() {
         (Method::PUT, "udm", registrations),
         (Method::POST, "udm", REGISTRATION),
         (Method::PATCH, "udm", REGISTRATION),
+        (Method::DELETE, "udm", AMF_REGISTRATION),
         (Method::GET, "udm", SUBSCRIPTIONS),
         (Method::PUT, "udm", &format!("{SUBSCRIPTIONS}/1")),
         (Method::PUT, "udm", &format!("/nudm-sdm/v2/{SUPI}")),
@@ -122,6 +123,7 @@ async fn a_variable_that_cannot_be_is_named() {
         (Method::GET, "udm", REGISTRATION.replace(SUPI, "imsi-%00"), "{ueId}"),
         (Method::GET, "udm", "/nudm-sdm/v2/imsi-1?dataset-names=AM".into(), "{supi}"),
         (Method::POST, "udm", "/nudm-callback/v1/data-changes/imsi-1/1".into(), "{supi}"),
+        (Method::GET, "udm", AMF_REGISTRATION.replace(SUPI, "imsi-1"), "{ueId}"),
         (Method::GET, "udm", session("300"), "{pduSessionId}"),
         (Method::GET, "udm", session("-1"), "{pduSessionId}"),
         (Method::DELETE, "udm", session("five"), "{pduSessionId}"),
@@ -162,6 +164,7 @@ async fn what_is_not_there_is_404_by_its_kind() {
         (Method::DELETE, "udm", format!("{SUBSCRIPTIONS}/{long}"), "SUBSCRIPTION_NOT_FOUND"),
         (Method::DELETE, "udm", REGISTRATION.into(), "CONTEXT_NOT_FOUND"),
         (Method::GET, "udm", REGISTRATION.into(), "CONTEXT_NOT_FOUND"),
+        (Method::GET, "udm", AMF_REGISTRATION.into(), "CONTEXT_NOT_FOUND"),
         (Method::DELETE, "udr", REGISTRATION_AT_UDR.into(), "CONTEXT_NOT_FOUND"),
         (Method::GET, "udr", AMF_REGISTRATION_AT_UDR.into(), "CONTEXT_NOT_FOUND"),
         (Method::GET, "udr", AUTHENTICATION_STATUS.into(), "DATA_NOT_FOUND"),

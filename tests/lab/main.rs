@@ -1,6 +1,7 @@
 //! Behaviour over real HTTP/2 on the loopback.
 #![allow(clippy::unwrap_used)]
 
+mod amf_registrations;
 mod announced_budget;
 mod attempts;
 mod bad_bodies;

@@ -1,11 +1,13 @@
 //! What a UDM keeps for others, and whose it is in the ledger.
 
+use crate::dereg_notify::Deregistered;
 use crate::udm::Core;
 use api::common::{PduSessionId, Supi};
 use api::nudm_sdm::SdmSubscription;
-use api::nudm_uecm::SmfRegistration;
+use api::nudm_uecm::{Amf3GppAccessRegistration, SmfRegistration};
 use sbi::event::RequestId;
 use sbi::release::OwnerKey;
+use std::rc::Rc;
 
 /// Which registration: of which PDU session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +19,15 @@ pub(crate) struct RegistrationKey {
 /// A registration that an SMF wrote.
 pub(crate) struct Registration {
     pub(crate) value: SmfRegistration,
+    pub(crate) request: RequestId,
+    pub(crate) written_unix_ms: i64,
+}
+
+/// A registration that an AMF wrote.
+pub(crate) struct AmfRegistration {
+    pub(crate) value: Amf3GppAccessRegistration,
+    /// What it replaces in the UDR, until its answer was handed over.
+    pub(crate) older: Option<Amf3GppAccessRegistration>,
     pub(crate) request: RequestId,
     pub(crate) written_unix_ms: i64,
 }
@@ -48,11 +59,14 @@ pub(crate) fn owner(kind: &str, supi: &Supi, id: &str, request: RequestId) -> Ow
 #[derive(Default)]
 pub(crate) struct Replaced {
     /// What they own in the UDR is at places of its own, and to be released.
-    owners: Vec<OwnerKey>,
+    pub(crate) owners: Vec<OwnerKey>,
+    /// The AMFs that another one has replaced.
+    pub(crate) deregistered: Vec<Deregistered>,
 }
 
 enum Owned {
     Registration(RegistrationKey),
+    AmfRegistration(Supi),
     Subscription(SubscriptionKey),
 }
 
@@ -64,6 +78,7 @@ fn parse(owner: &str) -> Option<Owned> {
         "registration" => {
             Some(Owned::Registration(RegistrationKey { supi, pdu_session_id: id.parse().ok()? }))
         }
+        "amf-registration" => Some(Owned::AmfRegistration(supi)),
         _ => Some(Owned::Subscription(SubscriptionKey { supi, id: id.to_owned() })),
     }
 }
@@ -75,19 +90,24 @@ impl Core {
         self.shard.ledger.delivered(owner);
         match parse(owner) {
             Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().replaced_by(&key, owner)),
+            Some(Owned::AmfRegistration(supi)) => return self.keep_amf(&supi, owner),
             Some(Owned::Subscription(key)) => {
                 let older = self.subscriptions.borrow_mut().replaced_by(&key, owner);
-                return Replaced { owners: older.into_iter().map(|(owner, _)| owner).collect() };
+                let owners = older.into_iter().map(|(owner, _)| owner).collect();
+                return Replaced { owners, deregistered: Vec::new() };
             }
             None => {}
         }
         Replaced::default()
     }
 
-    /// Ends what was replaced.
-    pub(crate) async fn end_replaced(&self, replaced: Replaced) {
+    /// Ends what was replaced, and tells AMFs that they are no longer registered.
+    pub(crate) async fn end_replaced(self: &Rc<Self>, replaced: Replaced) {
         for owner in &replaced.owners {
             self.shard.ledger.disown(owner).await;
+        }
+        for deregistered in replaced.deregistered {
+            self.tell_deregistered(deregistered).await;
         }
     }
 
@@ -95,6 +115,9 @@ impl Core {
     pub(crate) async fn drop_owner(&self, owner: &str) {
         match parse(owner) {
             Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().remove(&key, owner)),
+            Some(Owned::AmfRegistration(supi)) => {
+                drop(self.amf_registrations.borrow_mut().remove(&supi, owner));
+            }
             Some(Owned::Subscription(key)) => drop(self.subscriptions.borrow_mut().remove(&key, owner)),
             None => {}
         }

@@ -62,14 +62,13 @@ pub(crate) fn pass_on(core: &Rc<Core>, message: &DataChange) -> Result<Reply, Fa
     if notify_items.is_empty() {
         return Ok(Reply::no_content());
     }
-    if core.notifications.get() >= MAX_NOTIFICATIONS {
-        return Err(Failure::new(Cause::NfCongestion, "too many notifications are under way"));
-    }
     let call = Call::new(Method::POST, subscription.callback_reference)
         .callback("Nudm_SDM_Notification; apiversion=2")
         .with_json(&ModificationNotification { notify_items });
-    core.notify(call);
-    Ok(Reply::no_content())
+    match core.notify(call) {
+        true => Ok(Reply::no_content()),
+        false => Err(Failure::new(Cause::NfCongestion, "too many notifications are under way")),
+    }
 }
 
 impl Core {
@@ -84,14 +83,19 @@ impl Core {
         self.subscriptions.borrow().newest(&key).map(|(_, s)| s.value.clone())
     }
 
-    /// Sends a notification as a call of its own, bounded by this NF's timer. Nothing depends on the answer.
-    pub(crate) fn notify(self: &Rc<Self>, call: Call) {
+    /// Sends a notification as a call of its own, bounded by this NF's timer, if not too many are under way. Nothing
+    /// depends on the answer.
+    pub(crate) fn notify(self: &Rc<Self>, call: Call) -> bool {
+        if self.notifications.get() >= MAX_NOTIFICATIONS {
+            return false;
+        }
         let core = self.clone();
         core.notifications.set(core.notifications.get() + 1);
         actix::spawn(async move {
             let _ = core.shard.client().ask(&Served::own(&core.shard.party), call).await;
             core.notifications.set(core.notifications.get() - 1);
         });
+        true
     }
 }
 

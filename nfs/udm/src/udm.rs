@@ -1,7 +1,10 @@
 //! The UDM's actor and its app.
 
-use crate::context::{Registration, RegistrationKey, Subscription, SubscriptionKey};
-use crate::{data_change, modify_subscription, sdm, subscribe, subscribed_data, ue_context, uecm};
+use crate::context::{AmfRegistration, Registration, RegistrationKey, Subscription, SubscriptionKey};
+use crate::{
+    data_change, modify_amf, modify_subscription, register_amf, sdm, subscribe, subscribed_data, ue_context,
+    uecm, uecm_amf,
+};
 use actix::{
     Actor, ActorFutureExt, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture,
     WrapFuture,
@@ -40,6 +43,8 @@ pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) registrations: RefCell<Contexts<RegistrationKey, Registration>>,
     pub(crate) registration_turns: Turns<RegistrationKey>,
+    pub(crate) amf_registrations: RefCell<Contexts<Supi, AmfRegistration>>,
+    pub(crate) amf_turns: Turns<Supi>,
     pub(crate) subscriptions: RefCell<Contexts<SubscriptionKey, Subscription>>,
     pub(crate) subscription_turns: Turns<Supi>,
     /// How many notifications are under way.
@@ -74,6 +79,8 @@ impl Nf for Udm {
             config,
             registrations: RefCell::default(),
             registration_turns: Turns::default(),
+            amf_registrations: RefCell::default(),
+            amf_turns: Turns::default(),
             subscriptions: RefCell::default(),
             subscription_turns: Turns::default(),
             notifications: Cell::default(),
@@ -84,6 +91,7 @@ impl Nf for Udm {
     fn routes(app: &mut web::ServiceConfig) {
         sdm::routes(app);
         uecm::routes(app);
+        uecm_amf::routes(app);
         data_change::routes(app);
     }
 }
@@ -110,6 +118,10 @@ procedure!(uecm::Register => uecm::register);
 procedure!(uecm::GetRegistration => uecm::get);
 procedure!(uecm::GetRegistrations => uecm::list);
 procedure!(uecm::Deregister => uecm::deregister);
+
+procedure!(uecm_amf::RegisterAmf => register_amf::register);
+procedure!(uecm_amf::ModifyAmf => modify_amf::modify);
+procedure!(uecm_amf::GetAmf => uecm_amf::read);
 
 impl Handler<sdm::GetUeContext> for Udm {
     type Result = Result<Reply, Failure>;
@@ -146,8 +158,8 @@ impl Handler<Holdings> for Udm {
 
     fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
         let core = &self.0;
-        let turns = core.registration_turns.busy() + core.subscription_turns.busy();
-        let running = turns + core.notifications.get();
+        let turns = [core.registration_turns.busy(), core.amf_turns.busy(), core.subscription_turns.busy()];
+        let running = turns.iter().sum::<usize>() + core.notifications.get();
         MessageResult(Holding { held: core.held(), running })
     }
 }
@@ -161,12 +173,18 @@ impl Core {
             uri: format!("{root}{}", api::nudm_uecm::smf_registration(&key.supi, key.pdu_session_id)),
             request: Some(registration.request),
         });
+        let amf_registrations = self.amf_registrations.borrow();
+        let amf_registrations = amf_registrations.iter().map(|(supi, _, registration)| Held {
+            kind: "amf-3gpp-access",
+            uri: format!("{root}{}", api::nudm_uecm::amf_registration(supi)),
+            request: Some(registration.request),
+        });
         let subscriptions = self.subscriptions.borrow();
         let subscriptions = subscriptions.iter().map(|(key, _, subscription)| Held {
             kind: "sdm-subscription",
             uri: format!("{root}{}", api::nudm_sdm::sdm_subscription(&key.supi, &key.id)),
             request: Some(subscription.request),
         });
-        registrations.chain(subscriptions).collect()
+        registrations.chain(amf_registrations).chain(subscriptions).collect()
     }
 }

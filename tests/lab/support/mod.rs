@@ -106,6 +106,9 @@ pub const SUBSCRIPTIONS: &str = "/nudm-sdm/v2/imsi-001010000000001/sdm-subscript
 pub const SUBSCRIPTIONS_AT_UDR: &str =
     "/nudr-dr/v2/subscription-data/imsi-001010000000001/context-data/sdm-subscriptions";
 
+/// The path of the registration of an AMF at the UDM.
+pub const AMF_REGISTRATION: &str = "/nudm-uecm/v1/imsi-001010000000001/registrations/amf-3gpp-access";
+
 /// The path of the registration of an AMF at the UDR.
 pub const AMF_REGISTRATION_AT_UDR: &str =
     "/nudr-dr/v2/subscription-data/imsi-001010000000001/context-data/amf-3gpp-access";
@@ -129,6 +132,11 @@ pub fn amf_registration_of(amf: &str, root: &str) -> Value {
         "amfInstanceId": amf, "ratType": "NR", "guami": guami_of(amf), "initialRegistrationInd": true,
         "deregCallbackUri": format!("{root}/namf-callback/v1/{SUPI}/dereg-notify"),
     })
+}
+
+/// What ends the registration of this AMF.
+pub fn purge_of(amf: &str) -> Value {
+    json!({"guami": guami_of(amf), "purgeFlag": true})
 }
 
 /// The guami of this AMF.
@@ -311,6 +319,8 @@ pub fn every_read_and_write(lab: &Lab) -> Vec<Call> {
             .with_json(&json!({"expires": null})),
         subscribe(lab, &subscription()),
         reg_a(lab),
+        request(lab, Method::PUT, "udm", AMF_REGISTRATION).with_json(&amf_registration),
+        get("udm", AMF_REGISTRATION),
         get("udm", REGISTRATION),
         get("udm", registrations),
         get("udr", &provisioned),
