@@ -77,8 +77,9 @@ impl Wiring {
 
     fn udm_config(&self, party: &Party) -> udm::Config {
         let (repository, env) = (self.repository.clone(), party.env.clone());
-        let local: udm::LocalUdr =
-            Arc::new(move || udr::in_process(repository.clone(), env.clone(), LOCAL_UDR.into()));
+        let local: udm::LocalUdr = Arc::new(move |client| {
+            udr::in_process(repository.clone(), env.clone(), LOCAL_UDR.into(), client)
+        });
         udm::Config {
             udr: self.peers.get(&NfType::Udr).cloned().unwrap_or_else(|| LOCAL_UDR.into()),
             local_udr: self.has_local_udr().then_some(local),

@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use api::common::{Dnn, PlmnId, Snssai, Supi};
-use api::nudm_sdm::{SessionManagementSubscriptionData, default_sm_data};
-use udr::Repository;
+use api::nudm_sdm::default_sm_data;
+use udr::{Profile, Repository};
 
 /// How many subscribers a default lab has, counted from [`FIRST_SUPI`].
 pub const DEFAULT_COUNT: u64 = 100;
@@ -36,9 +36,10 @@ pub fn dnn(name: &str) -> Dnn {
     name.parse().expect("a DNN")
 }
 
-/// What a default subscriber may use: slice 1 without sd, and `internet`.
-pub fn default_profile() -> Vec<SessionManagementSubscriptionData> {
-    default_sm_data([(Snssai::sst(1), vec![dnn(DEFAULT_DNN)])])
+/// What a default subscriber may use: slice 1 without sd, and `internet`. Its keys are the public ones of the tests of
+/// a widely used core.
+pub fn default_profile() -> Profile {
+    default_sm_data([(Snssai::sst(1), vec![dnn(DEFAULT_DNN)])]).into()
 }
 
 /// The home network of a default lab: 001/01.
@@ -59,15 +60,15 @@ pub fn provision(repository: &Repository, config: &Config) {
     let Some(blocks) = &config.subscribers else { return provision_defaults(repository) };
     for block in blocks {
         let slices = block.slices.iter().map(|s| (Snssai { sst: s.sst, sd: s.sd }, s.dnns.clone()));
-        let profile = default_sm_data(slices);
+        let profile = Profile::from(default_sm_data(slices));
         for n in 0..block.count {
-            repository.provision(block.supi.nth(n).expect("within the block"), profile.clone());
+            repository.provision(&block.supi.nth(n).expect("within the block"), profile.clone());
         }
     }
 }
 
 /// Provisions the default subscribers.
 pub fn provision_defaults(repository: &Repository) {
-    (0..DEFAULT_COUNT).for_each(|n| repository.provision(supi(n), default_profile()));
-    repository.provision(FOREIGN_SUPI.parse().expect("a SUPI"), default_profile());
+    (0..DEFAULT_COUNT).for_each(|n| repository.provision(&supi(n), default_profile()));
+    repository.provision(&FOREIGN_SUPI.parse().expect("a SUPI"), default_profile());
 }

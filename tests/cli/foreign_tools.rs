@@ -16,7 +16,7 @@ fn everywhere(core: &Core) -> Vec<(String, u16)> {
     let supi = "imsi-001010000000001";
     let sbi = [
         (&core.udm, format!("/nudm-sdm/v2/{supi}/sm-data"), 200),
-        (&core.udm, format!("/nudm-sdm/v2/{supi}/am-data"), 404),
+        (&core.udm, format!("/nudm-sdm/v2/{supi}/sms-data"), 404),
         (&core.udr, format!("/nudr-dr/v2/subscription-data/{supi}/00101/provisioned-data/sm-data"), 200),
         (&core.smf, "/nsmf-pdusession/v1/sm-contexts".to_owned(), 405),
         (&core.amf, "/namf-loc/v1/imsi-1".to_owned(), 400),

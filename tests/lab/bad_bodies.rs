@@ -3,8 +3,10 @@
 
 use crate::support::raw::Connection;
 use crate::support::{
-    REGISTRATION_AT_UDR, SMF_A, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, body_a, create,
-    create_a, held, lab, problem, reg_a, registration_of, request, send, subscribe, subscription, with,
+    AMF_A, AMF_REGISTRATION, AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, REGISTRATION_AT_UDR, SMF_A,
+    SUBS_TO_NOTIFY, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, amf_registration_of, assert_no_panic,
+    auth_event, body_a, create, create_a, held, lab, problem, purge_of, reg_a, registration_of, request,
+    send, subscribe, subscription, to_notify, with,
 };
 use http::Method;
 use mock5g::lab::{Lab, PduSession};
@@ -32,6 +34,15 @@ fn operations(lab: &Lab) -> Vec<Call> {
         put("udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")).with_json(&subscription()),
         post("amf", &format!("/namf-callback/v1/sm-context-status/{SUPI}/5/1"))
             .with_json(&json!({"statusInfo": {"resourceStatus": "UPDATED"}})),
+        put("udr", AMF_REGISTRATION_AT_UDR).with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9")),
+        put("udr", AUTHENTICATION_STATUS).with_json(&auth_event()),
+        post("udr", SUBS_TO_NOTIFY).with_json(&to_notify("http://127.0.0.1:9")),
+        post("udm", &format!("/nudm-callback/v1/data-changes/{SUPI}/1"))
+            .with_json(&json!({"notifyItems": []})),
+        request(lab, Method::PATCH, "udm", &format!("{SUBSCRIPTIONS}/1"))
+            .with_json(&json!({"expires": null})),
+        put("udm", AMF_REGISTRATION).with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9")),
+        request(lab, Method::PATCH, "udm", AMF_REGISTRATION).with_json(&purge_of(AMF_A)),
     ]
 }
 
@@ -96,7 +107,7 @@ async fn no_body_is_an_invalid_format_where_one_is_needed() {
 #[actix::test]
 async fn a_mandatory_ie_that_is_missing_is_named() {
     let lab = lab().start().await;
-    let mandatory: [(usize, &[&str]); 6] = [
+    let mandatory: [(usize, &[&str]); 11] = [
         (
             0,
             &[
@@ -115,6 +126,11 @@ async fn a_mandatory_ie_that_is_missing_is_named() {
         (5, &["smfInstanceId", "pduSessionId", "singleNssai", "plmnId"]),
         (6, &["nfInstanceId", "callbackReference", "monitoredResourceUris"]),
         (8, &["statusInfo"]),
+        (9, &["amfInstanceId", "deregCallbackUri", "guami", "ratType"]),
+        (10, &["nfInstanceId", "success", "timeStamp", "authType", "servingNetworkName"]),
+        (11, &["callbackReference", "monitoredResourceUris"]),
+        (14, &["amfInstanceId", "deregCallbackUri", "guami", "ratType"]),
+        (15, &["guami"]),
     ];
     let operations = operations(&lab);
     for (operation, names) in mandatory.map(|(n, names)| (&operations[n], names)) {
@@ -237,6 +253,10 @@ async fn an_unknown_subscriber_is_said_to_be_unknown_and_nothing_is_created() {
         get("udm", &format!("/nudm-sdm/v2/{SUPI}/sm-data")),
         subscribe(&lab, &subscription()),
         reg_a(&lab),
+        request(&lab, Method::PUT, "udm", AMF_REGISTRATION)
+            .with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9")),
+        request(&lab, Method::PATCH, "udm", AMF_REGISTRATION).with_json(&purge_of(AMF_A)),
+        get("udm", AMF_REGISTRATION),
         get("udm", crate::support::REGISTRATION),
         get("udm", crate::support::REGISTRATION.strip_suffix("/5").unwrap()),
         request(&lab, Method::DELETE, "udm", crate::support::REGISTRATION),
@@ -245,6 +265,13 @@ async fn an_unknown_subscriber_is_said_to_be_unknown_and_nothing_is_created() {
         get("udr", REGISTRATION_AT_UDR),
         request(&lab, Method::PUT, "udr", REGISTRATION_AT_UDR).with_json(&registration_of(SMF_A)),
         request(&lab, Method::DELETE, "udr", REGISTRATION_AT_UDR),
+        get("udr", &format!("/nudr-dr/v2/subscription-data/{SUPI}/00101/provisioned-data")),
+        get("udr", &AUTHENTICATION_STATUS.replace("-status", "-subscription")),
+        request(&lab, Method::PUT, "udr", AUTHENTICATION_STATUS).with_json(&auth_event()),
+        get("udr", AMF_REGISTRATION_AT_UDR),
+        request(&lab, Method::PUT, "udr", AMF_REGISTRATION_AT_UDR)
+            .with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9")),
+        get("udr", &format!("/nudr-dr/v2/policy-data/ues/{SUPI}/sm-data")),
         get("udr", SUBSCRIPTIONS_AT_UDR),
         request(&lab, Method::POST, "udr", SUBSCRIPTIONS_AT_UDR).with_json(&subscription()),
         get("udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")),

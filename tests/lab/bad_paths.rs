@@ -3,8 +3,8 @@
 
 use crate::support::raw::Connection;
 use crate::support::{
-    REGISTRATION, REGISTRATION_AT_UDR, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, lab,
-    problem, request, send,
+    AMF_REGISTRATION, AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, REGISTRATION, REGISTRATION_AT_UDR,
+    SUBS_TO_NOTIFY, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, lab, problem, request, send,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -55,11 +55,17 @@ async fn an_unknown_structure_is_404() {
         ("smf", "/nsmf-pdusession/v1/sm-contexts/0-1/nothing"),
         ("smf", "/nsmf-callback/v1/x"),
         ("udm", "/nudm-sdm/v2"),
-        ("udm", &format!("/nudm-sdm/v2/{SUPI}/am-data")),
+        ("udm", &format!("/nudm-sdm/v2/{SUPI}/sms-data")),
+        ("udm", "/nudm-callback/v1/data-changes"),
         ("udm", &format!("/nudm-uecm/v1/{SUPI}/registrations/nothing")),
         ("udm", &format!("{REGISTRATION}/deeper")),
         ("udr", &ue_at_udr),
-        ("udr", &format!("{ue_at_udr}/context-data/amf-3gpp-access")),
+        ("udr", &format!("{ue_at_udr}/context-data/amf-non-3gpp-access")),
+        ("udr", &format!("{ue_at_udr}/00101/provisioned-data/sms-data")),
+        ("udr", &format!("{ue_at_udr}/authentication-data/nothing")),
+        ("udr", &format!("/nudr-dr/v2/policy-data/ues/{SUPI}/operator-specific-data")),
+        ("udr", "/nudr-dr/v2/policy-data/subs-to-notify"),
+        ("udr", "/nudr-dr/v2/subscription-data/subs-to-notify/1/2"),
         ("udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1/2")),
         ("amf", "/namf-callback/v1/sm-context-status"),
     ] {
@@ -82,11 +88,18 @@ async fn a_wrong_method_is_405() {
         (Method::PUT, "udm", registrations),
         (Method::POST, "udm", REGISTRATION),
         (Method::PATCH, "udm", REGISTRATION),
+        (Method::DELETE, "udm", AMF_REGISTRATION),
         (Method::GET, "udm", SUBSCRIPTIONS),
         (Method::PUT, "udm", &format!("{SUBSCRIPTIONS}/1")),
+        (Method::PUT, "udm", &format!("/nudm-sdm/v2/{SUPI}")),
+        (Method::POST, "udm", &format!("/nudm-sdm/v2/{SUPI}/ue-context-in-smf-data")),
+        (Method::GET, "udm", &format!("/nudm-callback/v1/data-changes/{SUPI}/1")),
         (Method::POST, "udm", &format!("/nudm-sdm/v2/{SUPI}/sm-data")),
         (Method::PATCH, "udr", REGISTRATION_AT_UDR),
         (Method::DELETE, "udr", SUBSCRIPTIONS_AT_UDR),
+        (Method::DELETE, "udr", AMF_REGISTRATION_AT_UDR),
+        (Method::GET, "udr", SUBS_TO_NOTIFY),
+        (Method::PATCH, "udr", &format!("{SUBS_TO_NOTIFY}/1")),
         (Method::POST, "udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")),
         (Method::GET, "amf", &format!("/namf-callback/v1/sm-context-status/{SUPI}/5/1")),
         (Method::from_bytes(b"BREW").unwrap(), "udm", REGISTRATION),
@@ -108,6 +121,9 @@ async fn a_variable_that_cannot_be_is_named() {
         (Method::GET, "udm", "/nudm-sdm/v2/001010000000001/sm-data".into(), "{supi}"),
         (Method::DELETE, "udm", SUBSCRIPTIONS.replace(SUPI, "imsi-x") + "/1", "{ueId}"),
         (Method::GET, "udm", REGISTRATION.replace(SUPI, "imsi-%00"), "{ueId}"),
+        (Method::GET, "udm", "/nudm-sdm/v2/imsi-1?dataset-names=AM".into(), "{supi}"),
+        (Method::POST, "udm", "/nudm-callback/v1/data-changes/imsi-1/1".into(), "{supi}"),
+        (Method::GET, "udm", AMF_REGISTRATION.replace(SUPI, "imsi-1"), "{ueId}"),
         (Method::GET, "udm", session("300"), "{pduSessionId}"),
         (Method::GET, "udm", session("-1"), "{pduSessionId}"),
         (Method::DELETE, "udm", session("five"), "{pduSessionId}"),
@@ -148,7 +164,13 @@ async fn what_is_not_there_is_404_by_its_kind() {
         (Method::DELETE, "udm", format!("{SUBSCRIPTIONS}/{long}"), "SUBSCRIPTION_NOT_FOUND"),
         (Method::DELETE, "udm", REGISTRATION.into(), "CONTEXT_NOT_FOUND"),
         (Method::GET, "udm", REGISTRATION.into(), "CONTEXT_NOT_FOUND"),
+        (Method::GET, "udm", AMF_REGISTRATION.into(), "CONTEXT_NOT_FOUND"),
         (Method::DELETE, "udr", REGISTRATION_AT_UDR.into(), "CONTEXT_NOT_FOUND"),
+        (Method::GET, "udr", AMF_REGISTRATION_AT_UDR.into(), "CONTEXT_NOT_FOUND"),
+        (Method::GET, "udr", AUTHENTICATION_STATUS.into(), "DATA_NOT_FOUND"),
+        (Method::DELETE, "udr", AUTHENTICATION_STATUS.into(), "DATA_NOT_FOUND"),
+        (Method::GET, "udr", format!("{SUBS_TO_NOTIFY}/1"), "SUBSCRIPTION_NOT_FOUND"),
+        (Method::DELETE, "udr", format!("{SUBS_TO_NOTIFY}/{long}"), "SUBSCRIPTION_NOT_FOUND"),
         (Method::DELETE, "udr", format!("{SUBSCRIPTIONS_AT_UDR}/1"), "SUBSCRIPTION_NOT_FOUND"),
     ] {
         let problem = refused(&lab, method.clone(), nf, &path).await;

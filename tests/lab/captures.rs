@@ -9,7 +9,6 @@ use crate::support::raw::Connection;
 use api::decode::decode;
 use api::nsmf_pdusession::SmContextCreatedData;
 use api::nudm_sdm::{SdmSubscription, SmData, default_sm_data};
-use api::nudm_uecm::SmfRegistration;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, Method};
@@ -31,6 +30,7 @@ struct Capture {
     at_ms: i64,
     status: u16,
     location: Option<String>,
+    answer: Value,
 }
 
 /// The captures of `run` for an NF whose method and path match, in captured order; none if there are no files here.
@@ -79,6 +79,7 @@ impl Capture {
             body,
             at_ms: (json["meta"]["time"].as_f64().unwrap() * 1_000.0) as i64,
             status: json["response"]["status"].as_u64().unwrap().try_into().unwrap(),
+            answer: json["response"]["body"].clone(),
             location: response.into_iter().find(|(name, _)| name == "location").map(|(_, value)| value),
         }
     }
@@ -147,7 +148,7 @@ fn judge(capture: &Capture, answer: &Answer) {
     }
     let last = capture.path.split('?').next().unwrap().rsplit('/').next().unwrap();
     match (&*capture.method, last) {
-        ("GET", "sm-data") => {
+        ("GET", "sm-data") if capture.path.starts_with("/nudm-sdm/") => {
             let data = SmData::decode(&answer.body).unwrap_or_else(|p| panic!("{p:?}: {}", what()));
             let (slice, dnn) = ("1".parse().unwrap(), "internet".parse().unwrap());
             assert!(data.dnn(&slice, &dnn).is_some(), "{}", what());
@@ -159,19 +160,52 @@ fn judge(capture: &Capture, answer: &Answer) {
             let kept = SdmSubscription { subscription_id: sent.subscription_id.clone(), ..kept };
             assert_eq!(kept, sent, "{}", what());
         }
+        ("GET", _) => expect_alike(&capture.answer, &answer.json().unwrap(), &what()),
         ("PUT", _) if answer.status == 201 => {
-            let sent: SmfRegistration = decode(&capture.body).unwrap();
-            assert_eq!(decode::<SmfRegistration>(&answer.body).unwrap(), sent, "{}", what());
+            let sent: Value = serde_json::from_slice(&capture.body).unwrap();
+            assert_eq!(answer.json::<Value>(), Some(sent), "{}", what());
         }
         _ => assert_eq!((answer.status.as_u16(), answer.body.len()), (204, 0), "{}", what()),
     }
 }
 
+/// Attributes that a real core's subscribers have, and ours have not: they have no phone numbers.
+const NOT_OURS: [&str; 1] = ["gpsis"];
+
+/// Our answer has every attribute that the real one has, each with a value of the same type.
+fn expect_alike(real: &Value, ours: &Value, what: &str) {
+    match (real, ours) {
+        (Value::Object(real), Value::Object(ours)) => {
+            for (name, value) in real.iter().filter(|(name, _)| !NOT_OURS.contains(&name.as_str())) {
+                let there = ours.get(name).unwrap_or_else(|| panic!("no {name} in {what}"));
+                expect_alike(value, there, what);
+            }
+        }
+        (Value::Array(real), Value::Array(ours)) => {
+            assert_eq!(real.is_empty(), ours.is_empty(), "{what}");
+            real.iter().zip(ours).for_each(|(real, ours)| expect_alike(real, ours, what));
+        }
+        _ => assert_eq!(std::mem::discriminant(real), std::mem::discriminant(ours), "{real} {what}"),
+    }
+}
+
 const AT_SMF: &str = r"^POST /nsmf-pdusession/v1/sm-contexts(/[^/]+/release)?$";
-const AT_UDM: &str =
-    r"^[A-Z]+ /(nudm-sdm/v2/[^/]+/(sm-data|sdm-subscriptions)|nudm-uecm/v1/.*/smf-registrations)";
-const AT_UDR: &str =
-    r"^[A-Z]+ /nudr-dr/v1/subscription-data/[^/]+/(\d+/provisioned-data/sm-data|context-data/smf-reg)";
+const EVERYTHING: &str = "";
+
+/// What was captured and has no operation at our UDM and UDR, and why.
+const NO_OPERATION: [(&str, &str); 1] =
+    [("/nudm-ueau/", "authentication needs an AUSF, and there is none here yet")];
+
+/// Everything that was captured of `run` for an NF, but for [`NO_OPERATION`]; the rest says so.
+fn served_captures(run: &str, to: &str) -> Vec<Capture> {
+    let reason = |c: &Capture| NO_OPERATION.iter().find(|(path, _)| c.path.starts_with(path));
+    let (left_out, served): (Vec<_>, Vec<_>) =
+        captures(run, to, EVERYTHING).into_iter().partition(|c| reason(c).is_some());
+    for capture in left_out {
+        println!("left out: {}: {}", capture.name, reason(&capture).unwrap().1);
+    }
+    served
+}
 
 #[actix::test]
 async fn the_smf_takes_what_a_real_amf_sends() {
@@ -186,17 +220,17 @@ async fn the_smf_takes_what_a_real_amf_sends() {
 
 #[actix::test]
 async fn the_udm_takes_what_a_real_smf_and_amf_send() {
-    let captures = captures("e2e", "udm", AT_UDM);
+    let captures = served_captures("e2e", "udm");
     let (lab, answers) = replay(Lab::builder(), "udm", &captures).await;
-    assert!(captures.is_empty() || answers.len() >= 7, "{:?}", answers.keys());
+    assert!(captures.is_empty() || answers.len() == 11, "{:?}", answers.keys());
     lab.expect_nothing_hanging().await;
 }
 
 #[actix::test]
 async fn the_udr_takes_what_a_real_udm_sends() {
-    let captures = captures("e2e", "udr", AT_UDR);
+    let captures = served_captures("e2e", "udr");
     let (lab, answers) = replay(Lab::builder(), "udr", &captures).await;
-    assert!(captures.is_empty() || answers.len() >= 3, "{:?}", answers.keys());
+    assert!(captures.is_empty() || answers.len() == 11, "{:?}", answers.keys());
     lab.expect_nothing_hanging().await;
 }
 
@@ -208,18 +242,21 @@ fn lab_of_the_flows() -> Builder {
 
 #[actix::test]
 async fn each_operation_of_the_udm_on_its_own_gets_the_real_status_class() {
-    let captures = captures("udm-flows", "udm", AT_UDM);
+    let captures = served_captures("udm-flows", "udm");
     let (lab, answers) = replay(lab_of_the_flows(), "udm", &captures).await;
-    assert!(captures.is_empty() || answers.len() >= 4, "{:?}", answers.keys());
-    assert!(lab.held("udm").await.len() <= 1, "only the AMF's own subscription is never deleted there");
+    assert!(captures.is_empty() || answers.len() == 11, "{:?}", answers.keys());
+    let left = lab.held("udm").await.into_iter().map(|held| held.kind).collect::<Vec<_>>();
+    let of_the_amf = ["amf-3gpp-access", "sdm-subscription"];
+    assert!(captures.is_empty() || left == of_the_amf, "what the AMF made is never ended there: {left:?}");
 }
 
 #[actix::test]
 async fn what_a_real_udm_then_sends_gets_the_real_status_class_at_the_udr() {
-    let captures = captures("udm-flows", "udr", AT_UDR);
+    let captures = served_captures("udm-flows", "udr");
     let (lab, answers) = replay(lab_of_the_flows(), "udr", &captures).await;
-    assert!(captures.is_empty() || answers.len() >= 3, "{:?}", answers.keys());
-    lab.expect_nothing_hanging().await;
+    assert!(captures.is_empty() || answers.len() == 9, "{:?}", answers.keys());
+    let left = lab.held("udr").await.into_iter().map(|held| held.kind).collect::<Vec<_>>();
+    assert!(captures.is_empty() || left == ["amf-3gpp-access"], "the AMF never purges there: {left:?}");
 }
 
 /// RFC 4648 §4, as the captures use it.

@@ -3,9 +3,9 @@
 
 use crate::support::stub::Stub;
 use crate::support::{
-    Headers, REGISTRATION, REGISTRATION_AT_UDR, SMF_A, SMF_B, SUBSCRIPTIONS_AT_UDR, assert_504_t, body_a,
-    create, established_at, held, lab, notification, reg_a, register, registration_of, request, send,
-    subscribe, subscription, with,
+    AMF_A, AMF_REGISTRATION, Headers, REGISTRATION, REGISTRATION_AT_UDR, SMF_A, SMF_B, SUBSCRIPTIONS_AT_UDR,
+    amf_registration_of, assert_504_t, body_a, create, established_at, held, lab, notification, purge_of,
+    reg_a, register, registration_of, request, send, subscribe, subscription, with,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -25,7 +25,10 @@ async fn releases(lab: &Lab) -> Vec<Call> {
     let registered = REGISTRATION_AT_UDR.replace("/5", "/7");
     let registration = with(registration_of(SMF_A), "pduSessionId", json!(7));
     send(lab, request(lab, Method::PUT, "udr", &registered).with_json(&registration)).await;
+    let amf = request(lab, Method::PUT, "udm", AMF_REGISTRATION);
+    send(lab, amf.with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9"))).await;
     vec![
+        request(lab, Method::PATCH, "udm", AMF_REGISTRATION).with_json(&purge_of(AMF_A)),
         Call::new(Method::POST, format!("{context}/release")),
         Call::new(Method::DELETE, subscribed),
         request(lab, Method::DELETE, "udm", REGISTRATION),

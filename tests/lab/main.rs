@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod after_answer;
+mod amf_registrations;
 mod announced_budget;
 mod attempts;
 mod bad_bodies;
@@ -10,6 +11,7 @@ mod bad_timing;
 mod captures;
 mod cases;
 mod client_gone;
+mod data_changes;
 mod done_rules;
 mod drop_mode;
 mod http1;
@@ -22,11 +24,13 @@ mod margin;
 mod multipart;
 mod release_on_timeout;
 mod release_requests;
+mod sdm_data;
 mod sdm_subscriptions;
 mod slots;
 mod status_notification;
 mod strict;
 mod support;
 mod too_big;
+mod udr_data;
 mod unanswered_creates;
 mod which_504;

@@ -4,8 +4,9 @@
 use crate::support::raw::Connection;
 use crate::support::stub::{Gate, Reply, Stub};
 use crate::support::{
-    Headers, REGISTRATION, SMF_A, SUBSCRIPTIONS_AT_UDR, assert_504_t, body_a, create, create_a, held, is,
-    lab, lab_with_udm, lab_with_udr, reg_a, registration_of, request, send, subscribe, subscription, with,
+    Headers, REGISTRATION, SMF_A, SUBSCRIPTIONS_AT_UDR, SUPI, assert_504_t, body_a, create, create_a, held,
+    is, lab, lab_with_udm, lab_with_udr, reg_a, registration_of, request, send, subscribe, subscription,
+    with,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -66,6 +67,83 @@ async fn a_subscription_ends_when_it_expires() {
     lab.wait_for("the end", ended).await;
     assert_eq!(send(&lab, Call::new(Method::DELETE, ends)).await.status, 404);
     lab.expect_nothing_hanging().await;
+}
+
+fn modify(lab: &Lab, location: &str, patch: &Value) -> Call {
+    let path = location.strip_prefix(&lab.api_root("udm")).unwrap();
+    request(lab, Method::PATCH, "udm", path).with_body("application/merge-patch+json", patch.to_string())
+}
+
+/// The subscriptions that the UDR keeps.
+async fn at_udr(lab: &Lab) -> Vec<Value> {
+    send(lab, request(lab, Method::GET, "udr", SUBSCRIPTIONS_AT_UDR)).await.json().unwrap()
+}
+
+#[actix::test]
+async fn a_modified_subscription_is_modified_in_the_udr_too() {
+    let lab = lab().policy("udm", |p| p.hear_changes = true).start().await;
+    let location = subscribed(&lab, &subscription()).await;
+    let monitored = json!([format!("{SUPI}/am-data"), format!("{SUPI}/nssai")]);
+    let patch = json!({"expires": "2100-01-01T00:00:00Z", "monitoredResourceUris": monitored});
+    let answer = send(&lab, modify(&lab, &location, &patch)).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let modified: Value = answer.json().unwrap();
+    assert_eq!((&modified["expires"], &modified["monitoredResourceUris"]), (&patch["expires"], &monitored));
+    assert_eq!(modified["callbackReference"], subscription()["callbackReference"]);
+    assert_eq!(modified["subscriptionId"], location.rsplit('/').next().unwrap());
+    lab.settle().await;
+    let kept = at_udr(&lab).await;
+    assert_eq!((kept.len(), &kept[0]["monitoredResourceUris"]), (1, &monitored));
+    assert_eq!((held(&lab, "udm").await.len(), held(&lab, "udr").await.len()), (1, 2));
+    assert_eq!(send(&lab, Call::new(Method::DELETE, location)).await.status, 204);
+    assert_eq!(lab.expect_nothing_hanging().await.committed, 0);
+}
+
+#[actix::test]
+async fn a_modification_that_is_given_up_has_changed_nothing() {
+    for path in ["/sdm-subscriptions$", "/subs-to-notify$"] {
+        let lab = lab().policy("udm", |p| p.hear_changes = true).start().await;
+        let location = subscribed(&lab, &subscription()).await;
+        let before = (at_udr(&lab).await, held(&lab, "udr").await);
+        lab.fault(Rule::at("udr").on_response().matching("POST", path).delay_ms(500).once());
+        let patch = json!({"expires": "2100-01-01T00:00:00Z"});
+        assert_504_t(&send(&lab, modify(&lab, &location, &patch).pair(0, "200")).await, false);
+        lab.settle().await;
+        assert_eq!((at_udr(&lab).await, held(&lab, "udr").await), before, "{path}");
+        assert_eq!(send(&lab, Call::new(Method::DELETE, location)).await.status, 204);
+        assert_eq!(lab.expect_nothing_hanging().await.committed, 0);
+    }
+}
+
+#[actix::test]
+async fn a_modification_that_cannot_be_is_refused() {
+    let lab = lab().start().await;
+    let location = subscribed(&lab, &subscription()).await;
+    for (patch, param) in [
+        (json!({"monitoredResourceUris": null}), "/monitoredResourceUris"),
+        (json!({"monitoredResourceUris": []}), "/monitoredResourceUris"),
+        (json!({"expires": 5}), "/expires"),
+        (json!({"expires": "soon"}), "/expires"),
+    ] {
+        let problem = send(&lab, modify(&lab, &location, &patch)).await.problem();
+        assert_eq!((problem.status, &*problem.invalid_params[0].param), (Some(400), param), "{patch}");
+    }
+    let unknown = send(&lab, modify(&lab, &format!("{location}x"), &json!({}))).await;
+    assert_eq!(unknown.problem().cause.as_deref(), Some("SUBSCRIPTION_NOT_FOUND"));
+}
+
+#[actix::test]
+async fn a_subscription_that_no_longer_expires_stays() {
+    let lab = lab().start().await;
+    let expiring = with(subscription(), "expires", json!("2100-01-01T00:00:00Z"));
+    let location = subscribed(&lab, &expiring).await;
+    assert_eq!(send(&lab, modify(&lab, &location, &json!({"expires": null}))).await.status, 200);
+    let soon = subscribed(&lab, &with(expiring, "dnn", json!("ims"))).await;
+    lab.step_clock("udm", 4_102_444_800_000 - crate::support::now_ms());
+    let ended = |e: &sbi::event::Event| is("udm", Kind::ReleaseConfirmed)(e) && e.time.starts_with("2100");
+    lab.wait_for("the end of the other one", ended).await;
+    assert_eq!(send(&lab, Call::new(Method::DELETE, soon)).await.status, 404);
+    assert_eq!(send(&lab, Call::new(Method::DELETE, location)).await.status, 204);
 }
 
 #[actix::test]

@@ -1,6 +1,7 @@
 //! Behaviour under simulated time and network: the real NFs, by a seed.
 #![allow(clippy::unwrap_used)]
 
+mod amf_registrations;
 mod clock;
 mod determinism;
 mod handover;

@@ -104,6 +104,8 @@ struct Plan {
     terse: Vec<&'static str>,
     /// By how much each clock is wrong, if the clocks differ.
     skews: Vec<(&'static str, i64)>,
+    /// Whether the UDM asks its UDR to be notified of changes.
+    hears_changes: bool,
     faults: u64,
     stalls: u64,
 }
@@ -120,6 +122,7 @@ impl Plan {
             careless: some(8),
             terse: some(6),
             skews: clocks.iter().map(skew).collect(),
+            hears_changes: dice.one_in(3),
             faults: dice.between(0, 14),
             stalls: dice.between(0, 2),
         }
@@ -131,6 +134,7 @@ impl Plan {
         if !self.skews.is_empty() {
             lab = lab.policies(|p| p.deadline.skew_tolerance_ms = MAX_SKEW_MS);
         }
+        lab = lab.policy("udm", |p| p.hear_changes = self.hears_changes);
         for nf in &self.terse {
             lab = lab.policy(nf, |p| p.deadline.mode = Mode::Drop);
         }
@@ -189,6 +193,8 @@ impl Plan {
             ("udm", "udr", "GET", ""),
             ("udm", "udr", "POST", "/sdm-subscriptions$"),
             ("udm", "udr", "DELETE", "/sdm-subscriptions/"),
+            ("udm", "udr", "POST", "/subs-to-notify$"),
+            ("udm", "udr", "DELETE", "/subs-to-notify/"),
             ("udm", "udr", "PUT", "/smf-registrations/"),
             ("udm", "udr", "DELETE", "/smf-registrations/"),
         ]);

@@ -47,6 +47,7 @@ static SMF_SUBSCRIBE: UpstreamCall = call("smf-subscribe", ["smf", "udm"], "POST
 static SMF_REGISTER: UpstreamCall = call("smf-register", ["smf", "udm"], "PUT", "/smf-registrations/");
 static UDM_READ: UpstreamCall = call("udm-read-data", ["udm", "udr"], "GET", "/sm-data");
 static UDM_SUBSCRIBE: UpstreamCall = call("udm-subscribe", ["udm", "udr"], "POST", "/sdm-subscriptions$");
+static UDM_ASK: UpstreamCall = call("udm-ask-for-changes", ["udm", "udr"], "POST", "/subs-to-notify$");
 static UDM_READ_SLOT: UpstreamCall = call("udm-read-slot", ["udm", "udr"], "GET", "/smf-registrations/");
 static UDM_REGISTER: UpstreamCall = call("udm-register", ["udm", "udr"], "PUT", "/smf-registrations/");
 
@@ -78,6 +79,11 @@ fn whatever_becomes_of_the_udm_reading_session_data_leaves_a_clean_slate() {
 #[test]
 fn whatever_becomes_of_the_subscription_at_the_udr_leaves_a_clean_slate() {
     sweep(&UDM_SUBSCRIBE);
+}
+
+#[test]
+fn whatever_becomes_of_the_wish_to_be_notified_leaves_a_clean_slate() {
+    sweep(&UDM_ASK);
 }
 
 #[test]
@@ -219,6 +225,20 @@ impl Combination {
         format!("{}/{:?}/{}/{:?}", self.call.name, self.fault, self.put_answer, self.slot)
     }
 
+    /// Whether the UDM asks its UDR to be notified of changes.
+    fn hears_changes(self) -> bool {
+        self.call.name == UDM_ASK.name
+    }
+
+    /// What is held for one session.
+    fn one_session(self) -> BTreeMap<(String, &'static str), usize> {
+        let mut held = one_session("smf");
+        if self.hears_changes() {
+            held.insert(("udr".to_owned(), "subs-to-notify"), 1);
+        }
+        held
+    }
+
     fn play(self) {
         let nfs = match self.slot {
             Slot::OtherSmf => Lab::builder().with_smf("smf-2"),
@@ -226,6 +246,7 @@ impl Combination {
         };
         // A retry may have to wait until the answer of the older attempt counts as lost.
         let mut lab = world::quick_lab(nfs).policies(|p| p.max_rsp_time = p.release.settle + ms(1_000));
+        lab = lab.policy("udm", |p| p.hear_changes = self.hears_changes());
         if self.fault == Fault::LateRequestUnheeded {
             lab = lab.policy(self.call.producer, |p| p.deadline.mode = Mode::Off);
         }
@@ -296,7 +317,7 @@ impl Combination {
                 // An SMF that has handed over its 201 has replaced the older context.
                 let lives = !(self.call.name == AMF_CREATE.name && self.fault.is_done());
                 let (expected, dnn) = match lives {
-                    true => (one_session("smf"), Some("internet".to_owned())),
+                    true => (self.one_session(), Some("internet".to_owned())),
                     false => (BTreeMap::new(), None),
                 };
                 assert_eq!(world::context_dnn(lab, older).await, dnn, "the older context: {what}");
@@ -339,6 +360,6 @@ impl Combination {
         assert!(verdict.is_clean(), "{what}");
         assert_eq!(world::context_dnn(lab, location).await.as_deref(), Some("edge"), "{what}");
         assert_eq!(registered_dnn(lab, 0, 5).await.as_deref(), Some("edge"), "{what}");
-        assert_eq!(held(lab).await, one_session("smf"), "{what}");
+        assert_eq!(held(lab).await, self.one_session(), "{what}");
     }
 }

@@ -7,7 +7,6 @@ use crate::registry::{self, LOCAL_UDR, SmfChoices, Started, Wiring};
 use crate::simulation::Weather;
 use crate::subscribers;
 use api::common::{PlmnId, Supi};
-use api::nudm_sdm::SessionManagementSubscriptionData;
 use sbi::env::{Entropy, Env, stable_hash};
 use sbi::event::Event;
 use sbi::net::Listen;
@@ -19,7 +18,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Notify;
-use udr::Repository;
+use udr::{Profile, Repository};
 
 /// How many workers a lab has unless told otherwise; under simulation, how many shards each NF has.
 pub const DEFAULT_WORKERS: usize = 2;
@@ -29,7 +28,7 @@ pub const DEFAULT_WORKERS: usize = 2;
 pub struct Builder {
     nfs: Vec<Planned>,
     workers: usize,
-    subscribers: Vec<(Supi, Vec<SessionManagementSubscriptionData>)>,
+    subscribers: Vec<(Supi, Profile)>,
     plmn: PlmnId,
     peers: BTreeMap<NfType, String>,
     reaches_ues: bool,
@@ -105,8 +104,8 @@ impl Builder {
 
     /// A subscriber more, or with another profile.
     #[must_use]
-    pub fn subscriber(mut self, supi: Supi, sm_data: Vec<SessionManagementSubscriptionData>) -> Self {
-        self.subscribers.push((supi, sm_data));
+    pub fn subscriber(mut self, supi: Supi, profile: impl Into<Profile>) -> Self {
+        self.subscribers.push((supi, profile.into()));
         self
     }
 
@@ -141,8 +140,8 @@ impl Builder {
     fn repository(&self) -> Arc<Repository> {
         let repository = Repository::default();
         subscribers::provision_defaults(&repository);
-        for (supi, sm_data) in &self.subscribers {
-            repository.provision(supi.clone(), sm_data.clone());
+        for (supi, profile) in &self.subscribers {
+            repository.provision(supi, profile.clone());
         }
         Arc::new(repository)
     }
@@ -265,7 +264,8 @@ fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Wo
     let nfs = started.iter().map(|s| s.handle.clone()).collect();
     let amf = started.iter().find_map(|s| s.handle.amf.clone()).expect("every lab has an AMF");
     let client = LabClient::new(env.for_nf());
-    Lab { process: Process { env, nfs, local_udr }, amf, client, started, workers }
+    let repository = wiring.repository.clone();
+    Lab { process: Process { env, nfs, local_udr }, repository, amf, client, started, workers }
 }
 
 /// Where the simulated hosts hand over what they started.

@@ -24,11 +24,14 @@ use crate::process::Process;
 use crate::registry::Started;
 use crate::verdict::Verdict;
 use ::amf::{Amf, EstablishPduSession, Outcome, ReleasePduSession, Released};
+use api::common::Supi;
 use client::LabClient;
 use sbi::event::{Event, Kind};
 use sbi::fault::Rule;
 use sbi::server::{Held, Shards, Workers};
+use std::sync::Arc;
 use std::time::Duration;
+use udr::{Profile, Repository};
 
 /// How long a lab is waited for to come to rest, or for an event.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -39,6 +42,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A running lab. Dropping it ends its threads at once; [`Lab::stop`] says goodbye first.
 pub struct Lab {
     process: Process,
+    repository: Arc<Repository>,
     amf: Shards<Amf>,
     client: LabClient,
     started: Vec<Started>,
@@ -87,6 +91,11 @@ impl Lab {
         let amf = self.amf.of(message.supi.as_str());
         let message = ReleasePduSession { supi: message.supi, pdu_session_id: message.pdu_session_id };
         amf.send(message).await.expect("the AMF is running")
+    }
+
+    /// Provisions a subscriber, or changes what is provisioned: who monitors it is notified.
+    pub fn provision(&self, supi: &Supi, profile: impl Into<Profile>) {
+        self.repository.provision(supi, profile);
     }
 
     /// Makes something go wrong.

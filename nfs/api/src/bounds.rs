@@ -1,4 +1,4 @@
-//! Checks of single attributes that serde does not know: the range of an integer, a list that may not be empty.
+//! Checks of single attributes that serde does not know: the range of an integer, a list that may not be empty, null.
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use std::fmt;
@@ -53,6 +53,15 @@ where
 {
     let list = Vec::deserialize(deserializer)?;
     if list.is_empty() { Err(D::Error::invalid_length(0, &"at least one item")) } else { Ok(list) }
+}
+
+/// For `deserialize_with` beside `default`: any value that is there, null too, which is not the same as none.
+pub(crate) fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The types that several services share, TS 29.571 (Rel-17).
 
+mod change;
 mod nf;
 mod plmn;
 mod qos;
@@ -8,6 +9,7 @@ mod slice;
 mod supi;
 
 pub use crate::text::Malformed;
+pub use change::{ChangeItem, NotifyItem};
 pub use nf::{MAX_CALLBACK_BYTES, NfInstanceId, RefToBinaryData, Uri, expect_callback};
 pub use plmn::{AmfId, Guami, Mcc, Mnc, Nid, PlmnId};
 pub use qos::{Ambr, Arp, BitRate, PreemptionCapability, PreemptionVulnerability, SubscribedDefaultQos};

@@ -18,6 +18,7 @@ pub mod nudr_dr;
 pub mod query;
 
 mod bounds;
+pub mod patch;
 pub mod path;
 pub mod percent;
 mod text;

@@ -1,20 +1,31 @@
 //! `Nudm_SubscriberDataManagement`: what a subscriber may do, TS 29.503 §6.1 (Rel-17).
 //!
 //! ```text
-//! GET      /nudm-sdm/v2/{supi}/sm-data?single-nssai={json}&dnn=..&plmn-id={json}
-//! POST     /nudm-sdm/v2/{ueId}/sdm-subscriptions
-//! DELETE   /nudm-sdm/v2/{ueId}/sdm-subscriptions/{subscriptionId}
+//! GET            /nudm-sdm/v2/{supi}?dataset-names=..&plmn-id={json}
+//! GET            /nudm-sdm/v2/{supi}/am-data?plmn-id={json}
+//! GET            /nudm-sdm/v2/{supi}/smf-select-data?plmn-id={json}
+//! GET            /nudm-sdm/v2/{supi}/nssai?plmn-id={json}
+//! GET            /nudm-sdm/v2/{supi}/sm-data?single-nssai={json}&dnn=..&plmn-id={json}
+//! GET            /nudm-sdm/v2/{supi}/ue-context-in-smf-data
+//! POST           /nudm-sdm/v2/{ueId}/sdm-subscriptions
+//! PATCH DELETE   /nudm-sdm/v2/{ueId}/sdm-subscriptions/{subscriptionId}
 //! ```
 //!
-//! Not done: the other data sets, PATCH, and looking up shared data.
+//! Not done: the other data sets, and looking up shared data.
 
 mod dnn;
+mod monitored;
+mod notification;
 mod sm_data;
 mod subscription;
+mod ue_context;
 
 pub use dnn::{DnnConfiguration, PduSessionTypes, SscModes};
+pub use monitored::SubscribedData;
+pub use notification::ModificationNotification;
 pub use sm_data::{ExtendedSmSubsData, SessionManagementSubscriptionData, SmData, default_sm_data, filter};
-pub use subscription::SdmSubscription;
+pub use subscription::{SdmSubsModification, SdmSubscription};
+pub use ue_context::{PduSession, UeContextInSmfData};
 
 use crate::common::{Dnn, PlmnId, Snssai, Supi};
 use crate::percent::encoded;

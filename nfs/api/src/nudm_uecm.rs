@@ -1,11 +1,19 @@
-//! `Nudm_UEContextManagement`: which SMF serves which session, TS 29.503 §6.2 (Rel-17).
+//! `Nudm_UEContextManagement`: which AMF serves a subscriber, and which SMF each session, TS 29.503 §6.2 (Rel-17).
 //!
 //! ```text
+//! PUT GET PATCH    /nudm-uecm/v1/{ueId}/registrations/amf-3gpp-access
 //! GET              /nudm-uecm/v1/{ueId}/registrations/smf-registrations
 //! PUT GET DELETE   /nudm-uecm/v1/{ueId}/registrations/smf-registrations/{pduSessionId}
 //! ```
 //!
-//! Not done: PATCH, and the registrations of AMFs and other NFs.
+//! Not done: PATCH of an SMF's registration, non-3GPP access, and the registrations of other NFs.
+
+mod amf;
+
+pub use amf::{
+    Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification, DeregistrationData,
+    DeregistrationReason,
+};
 
 use crate::bounds::non_empty;
 use crate::common::{Dnn, NfInstanceId, PduSessionId, PlmnId, Rest, Snssai, Supi};
@@ -13,6 +21,11 @@ use crate::decode::Ie;
 use crate::percent::encoded;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use serde::{Deserialize, Serialize};
+
+/// The registration of the AMF that serves `supi` over 3GPP access.
+pub fn amf_registration(supi: &Supi) -> String {
+    format!("/nudm-uecm/v1/{}/registrations/amf-3gpp-access", encoded(supi.as_str()))
+}
 
 /// The registrations of the SMFs that serve `supi`.
 pub fn smf_registrations(supi: &Supi) -> String {

@@ -19,15 +19,14 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
         self.0.get(key).and_then(|stack| stack.last())
     }
 
+    /// The context `owner` of `key`.
+    pub fn get_mut(&mut self, key: &K, owner: &str) -> Option<&mut C> {
+        self.0.get_mut(key)?.iter_mut().find(|(other, _)| other == owner).map(|(_, context)| context)
+    }
+
     /// Adds a context.
     pub fn push(&mut self, key: K, owner: OwnerKey, context: C) {
         self.0.entry(key).or_default().push((owner, context));
-    }
-
-    /// The context `owner`.
-    pub fn get_mut(&mut self, key: &K, owner: &str) -> Option<&mut C> {
-        let stack = self.0.get_mut(key)?;
-        stack.iter_mut().find(|(other, _)| other == owner).map(|(_, context)| context)
     }
 
     /// Removes the context `owner`.

@@ -106,6 +106,9 @@ pub struct Policy {
     pub release: ReleasePolicy,
     /// `client.max_rsp_time_ms`: its own timer for each upstream call.
     pub max_rsp_time: Duration,
+    /// `udm.hear_changes`: whether a UDM asks its UDR to be notified of changes (R16), so that it can tell those who
+    /// subscribed at it.
+    pub hear_changes: bool,
     /// `drain_ms`: how long a stop waits for connections to end, and then for releases.
     pub drain: Duration,
 }
@@ -116,6 +119,7 @@ impl Default for Policy {
             deadline: DeadlinePolicy::default(),
             release: ReleasePolicy::default(),
             max_rsp_time: Duration::from_millis(10_000),
+            hear_changes: false,
             drain: Duration::from_millis(5_000),
         }
     }

@@ -101,6 +101,8 @@ causes! {
     ContextNotFound = "CONTEXT_NOT_FOUND", 404;
     /// The slot belongs to another NF instance, TS 29.503 §6.2.7.3 (Rel-17).
     UnprocessableRequest = "UNPROCESSABLE_REQUEST", 422;
+    /// The AMF that asks is not the registered one, TS 29.503 §6.2.7.3 (Rel-17).
+    InvalidGuami = "INVALID_GUAMI", 403;
     /// The DNN is not subscribed, TS 29.502 §6.1.7.3 (Rel-17).
     DnnDenied = "DNN_DENIED", 403;
     /// The S-NSSAI is not subscribed, TS 29.502 §6.1.7.3 (Rel-17).

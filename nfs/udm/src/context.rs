@@ -1,11 +1,13 @@
 //! What a UDM keeps for others, and whose it is in the ledger.
 
+use crate::dereg_notify::Deregistered;
 use crate::udm::Core;
 use api::common::{PduSessionId, Supi};
 use api::nudm_sdm::SdmSubscription;
-use api::nudm_uecm::SmfRegistration;
+use api::nudm_uecm::{Amf3GppAccessRegistration, SmfRegistration};
 use sbi::event::RequestId;
 use sbi::release::OwnerKey;
+use std::rc::Rc;
 
 /// Which registration: of which PDU session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +23,15 @@ pub(crate) struct Registration {
     pub(crate) written_unix_ms: i64,
 }
 
+/// A registration that an AMF wrote.
+pub(crate) struct AmfRegistration {
+    pub(crate) value: Amf3GppAccessRegistration,
+    /// What it replaces in the UDR, until its answer was handed over.
+    pub(crate) older: Option<Amf3GppAccessRegistration>,
+    pub(crate) request: RequestId,
+    pub(crate) written_unix_ms: i64,
+}
+
 /// Which subscription.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SubscriptionKey {
@@ -31,6 +42,8 @@ pub(crate) struct SubscriptionKey {
 /// A subscription that a consumer made.
 pub(crate) struct Subscription {
     pub(crate) value: SdmSubscription,
+    /// Under which name the UDR keeps it, and tells of changes.
+    pub(crate) stored_as: String,
     pub(crate) request: RequestId,
     /// When it ends by itself, wall-clock ms since the Unix epoch.
     pub(crate) expires_unix_ms: Option<i64>,
@@ -46,8 +59,18 @@ pub(crate) fn owner(kind: &str, supi: &Supi, id: &str, request: RequestId) -> Ow
     format!("{kind} {} {id} {supi}", request.0)
 }
 
+/// What an answer that was handed over has replaced.
+#[derive(Default)]
+pub(crate) struct Replaced {
+    /// What they own in the UDR is at places of its own, and to be released.
+    pub(crate) owners: Vec<OwnerKey>,
+    /// The AMFs that another one has replaced.
+    pub(crate) deregistered: Vec<Deregistered>,
+}
+
 enum Owned {
     Registration(RegistrationKey),
+    AmfRegistration(Supi),
     Subscription(SubscriptionKey),
 }
 
@@ -59,23 +82,40 @@ fn parse(owner: &str) -> Option<Owned> {
         "registration" => {
             Some(Owned::Registration(RegistrationKey { supi, pdu_session_id: id.parse().ok()? }))
         }
+        "amf-registration" => Some(Owned::AmfRegistration(supi)),
         _ => Some(Owned::Subscription(SubscriptionKey { supi, id: id.to_owned() })),
     }
 }
 
 impl Core {
-    /// The answer to what created `owner` was handed over: what it replaces ends.
-    pub(crate) fn keep(&self, owner: &str) {
+    /// The answer to what created `owner` was handed over: what it replaces ends. What is left to do for that is given
+    /// back, to be done in [`Core::end_replaced`].
+    pub(crate) fn keep(&self, owner: &str) -> Replaced {
         self.shard.ledger.delivered(owner);
         match parse(owner) {
             Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().replaced_by(&key, owner)),
+            Some(Owned::AmfRegistration(supi)) => return self.keep_amf(&supi, owner),
             Some(Owned::Subscription(key)) => {
                 let mut subscriptions = self.subscriptions.borrow_mut();
                 if let Some(subscription) = subscriptions.get_mut(&key, owner) {
                     subscription.kept = true;
                 }
+                let older = subscriptions.replaced_by(&key, owner);
+                let owners = older.into_iter().map(|(owner, _)| owner).collect();
+                return Replaced { owners, deregistered: Vec::new() };
             }
             None => {}
+        }
+        Replaced::default()
+    }
+
+    /// Ends what was replaced, and tells AMFs that they are no longer registered.
+    pub(crate) async fn end_replaced(self: &Rc<Self>, replaced: Replaced) {
+        for owner in &replaced.owners {
+            self.shard.ledger.disown(owner).await;
+        }
+        for deregistered in replaced.deregistered {
+            self.tell_deregistered(deregistered).await;
         }
     }
 
@@ -93,6 +133,9 @@ impl Core {
         }
         match named {
             Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().remove(&key, owner)),
+            Some(Owned::AmfRegistration(supi)) => {
+                drop(self.amf_registrations.borrow_mut().remove(&supi, owner));
+            }
             Some(Owned::Subscription(key)) => drop(self.subscriptions.borrow_mut().remove(&key, owner)),
             None => {}
         }

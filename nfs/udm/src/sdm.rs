@@ -5,7 +5,7 @@ use actix::Message;
 use actix_web::{HttpRequest, web};
 use api::common::{Supi, expect_callback};
 use api::decode::decode_kept;
-use api::nudm_sdm::SdmSubscription;
+use api::nudm_sdm::{SdmSubsModification, SdmSubscription, SubscribedData};
 use api::path::variable;
 use bytes::Bytes;
 use sbi::party::Served;
@@ -13,30 +13,73 @@ use sbi::server::{Failure, Reply, Shards};
 
 /// The routes.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(web::resource("/nudm-sdm/v2/{supi}/sm-data").route(web::get().to(get_sm_data)))
+    let data = web::resource("/nudm-sdm/v2/{supi}/{data:am-data|smf-select-data|nssai|sm-data}");
+    let context = web::resource("/nudm-sdm/v2/{supi}/ue-context-in-smf-data");
+    let subscription = web::resource("/nudm-sdm/v2/{supi}/sdm-subscriptions/{id}");
+    app.service(data.route(web::get().to(get_data)))
+        .service(context.route(web::get().to(get_ue_context)))
         .service(web::resource("/nudm-sdm/v2/{supi}/sdm-subscriptions").route(web::post().to(subscribe)))
-        .service(
-            web::resource("/nudm-sdm/v2/{supi}/sdm-subscriptions/{id}").route(web::delete().to(unsubscribe)),
-        );
+        .service(subscription.route(web::patch().to(modify)).route(web::delete().to(unsubscribe)))
+        .service(web::resource("/nudm-sdm/v2/{supi}").route(web::get().to(get_data_sets)));
 }
 
-/// Read session data.
+/// Read data of one kind.
 #[derive(Message)]
 #[rtype(result = "Result<Reply, Failure>")]
-pub(crate) struct GetSmData {
+pub(crate) struct GetData {
+    pub(crate) served: Served,
+    pub(crate) supi: Supi,
+    pub(crate) data: SubscribedData,
+    pub(crate) query: String,
+}
+
+async fn get_data(
+    path: web::Path<(String, String)>,
+    request: HttpRequest,
+    served: Served,
+    shards: web::Data<Shards<Udm>>,
+) -> Result<Reply, Failure> {
+    let (supi, data) = path.into_inner();
+    let supi = variable("supi", &supi)?;
+    let data = match data.as_str() {
+        "am-data" => SubscribedData::Am,
+        "smf-select-data" => SubscribedData::SmfSelection,
+        "nssai" => SubscribedData::Nssai,
+        _ => SubscribedData::Sm,
+    };
+    shards.ask(shards.here(), GetData { served, supi, data, query: request.query_string().to_owned() }).await
+}
+
+/// Read data of several kinds.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct GetDataSets {
     pub(crate) served: Served,
     pub(crate) supi: Supi,
     pub(crate) query: String,
 }
 
-async fn get_sm_data(
+async fn get_data_sets(
     supi: web::Path<String>,
     request: HttpRequest,
     served: Served,
     shards: web::Data<Shards<Udm>>,
 ) -> Result<Reply, Failure> {
-    let supi = variable("supi", &supi)?;
-    shards.ask(shards.here(), GetSmData { served, supi, query: request.query_string().to_owned() }).await
+    let supi: Supi = variable("supi", &supi)?;
+    let query = request.query_string().to_owned();
+    shards.ask(shards.of(supi.as_str()), GetDataSets { served, supi, query }).await
+}
+
+/// Read which SMFs serve.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct GetUeContext {
+    pub(crate) supi: Supi,
+}
+
+async fn get_ue_context(supi: web::Path<String>, shards: web::Data<Shards<Udm>>) -> Result<Reply, Failure> {
+    let supi: Supi = variable("supi", &supi)?;
+    shards.ask(shards.of(supi.as_str()), GetUeContext { supi }).await
 }
 
 /// Subscribe to changes.
@@ -57,6 +100,27 @@ async fn subscribe(
     let (supi, value): (Supi, SdmSubscription) = (variable("ueId", &supi)?, decode_kept(&body)?);
     expect_callback("/callbackReference", &value.callback_reference)?;
     shards.ask(shards.of(supi.as_str()), Subscribe { served, supi, value }).await
+}
+
+/// Change a subscription.
+#[derive(Message)]
+#[rtype(result = "Result<Reply, Failure>")]
+pub(crate) struct Modify {
+    pub(crate) served: Served,
+    pub(crate) supi: Supi,
+    pub(crate) id: String,
+    pub(crate) modification: SdmSubsModification,
+}
+
+async fn modify(
+    path: web::Path<(String, String)>,
+    body: Bytes,
+    served: Served,
+    shards: web::Data<Shards<Udm>>,
+) -> Result<Reply, Failure> {
+    let (supi, id) = path.into_inner();
+    let (supi, modification): (Supi, _) = (variable("ueId", &supi)?, decode_kept(&body)?);
+    shards.ask(shards.of(supi.as_str()), Modify { served, supi, id, modification }).await
 }
 
 /// Unsubscribe.

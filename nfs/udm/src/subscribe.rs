@@ -1,15 +1,17 @@
 //! Subscriptions to changes of a subscriber's data: `Nudm_SDM_Subscribe` and `Unsubscribe`,
 //! TS 29.503 §5.2.2.3 and §5.2.2.4 (Rel-17).
 //!
-//! Creates: R7, the same subscription in the UDR; released when the consumer's time is over.
+//! Creates: R7, the same subscription in the UDR, and, if this UDM wants to hear of changes, R16, the wish to be notified
+//! of them; both are released when the consumer's time is over.
 
 use crate::context::{Subscription, SubscriptionKey, owner};
 use crate::sdm::{Subscribe, Unsubscribe};
 use crate::udm::Core;
 use api::common::{NfInstanceId, Supi};
 use api::nudm_sdm::{self, SdmSubscription};
+use sbi::party::Served;
 use sbi::problem::Cause;
-use sbi::release::Attempt;
+use sbi::release::{Attempt, Committed};
 use sbi::server::{Delivery, Failure, Reply};
 use std::rc::Rc;
 use std::time::Duration;
@@ -40,19 +42,21 @@ pub(crate) async fn create(core: Rc<Core>, message: Subscribe) -> Result<Reply, 
         return Err(Failure::new(Cause::InsufficientResources, detail));
     }
     let key = SubscriptionKey { supi, id: core.shard.party.env.entropy.uuid().to_string() };
-    let mut attempt = Attempt::begin(&core.shard.ledger, served);
-    core.post_subscription(&mut attempt, &key, &value).await?;
-    let committed = attempt.commit(owner("subscription", &key.supi, &key.id, served.request)).await?;
     let value = SdmSubscription { subscription_id: Some(key.id.clone()), ..value };
     let location = core.location(&key);
-    let reply = Reply::created(location, &value, &committed, core.actor.clone());
-    let request = served.request;
-    let subscription = Subscription { value, request, expires_unix_ms, answers: 1, kept: false };
-    core.subscriptions.borrow_mut().push(key, committed.owner().clone(), subscription);
-    Ok(reply)
+    let kept = Subscription {
+        value: value.clone(),
+        stored_as: key.id.clone(),
+        request: served.request,
+        expires_unix_ms,
+        answers: 1,
+        kept: false,
+    };
+    let committed = core.keep_subscription(served, key, kept).await?;
+    Ok(Reply::created(location, &value, &committed, core.actor.clone()))
 }
 
-fn expiry(text: &str) -> Result<i64, Failure> {
+pub(crate) fn expiry(text: &str) -> Result<i64, Failure> {
     sbi::clock::unix_ms_of_rfc3339(text).ok_or_else(|| {
         let problem =
             sbi::problem::ProblemDetails::new(Cause::OptionalIeIncorrect, "expires is no date-time");
@@ -88,6 +92,23 @@ pub(crate) async fn expire(core: Rc<Core>) {
 }
 
 impl Core {
+    /// Keeps a subscription here and in the UDR. An older state of it lives on until this one is handed over.
+    pub(crate) async fn keep_subscription(
+        &self,
+        served: Served,
+        key: SubscriptionKey,
+        subscription: Subscription,
+    ) -> Result<Committed, Failure> {
+        let mut attempt = Attempt::begin(&self.shard.ledger, served);
+        self.post_subscription(&mut attempt, &key, &subscription).await?;
+        if self.shard.party.policy.hear_changes {
+            self.post_to_notify(&mut attempt, &key, &subscription).await?;
+        }
+        let committed = attempt.commit(owner("subscription", &key.supi, &key.id, served.request)).await?;
+        self.subscriptions.borrow_mut().push(key, committed.owner().clone(), subscription);
+        Ok(committed)
+    }
+
     /// Whether there was one.
     pub(crate) async fn end_subscription(&self, key: &SubscriptionKey) -> bool {
         let ended = self.subscriptions.borrow_mut().take(key);
@@ -105,7 +126,11 @@ impl Core {
         self.subscriptions_of(supi, wanted)
     }
 
-    fn subscriptions_of(&self, supi: &Supi, wanted: impl Fn(&Subscription) -> bool) -> Vec<SubscriptionKey> {
+    pub(crate) fn subscriptions_of(
+        &self,
+        supi: &Supi,
+        wanted: impl Fn(&Subscription) -> bool,
+    ) -> Vec<SubscriptionKey> {
         let first = SubscriptionKey { supi: supi.clone(), id: String::new() };
         let subscriptions = self.subscriptions.borrow();
         let of_supi = subscriptions.iter_from(&first).take_while(|(key, _, _)| key.supi == *supi);

@@ -1,24 +1,27 @@
 //! The UDM's actor and its app.
 
-use crate::context::{Registration, RegistrationKey, Subscription, SubscriptionKey};
-use crate::{sdm, subscribe, uecm};
+use crate::context::{AmfRegistration, Registration, RegistrationKey, Subscription, SubscriptionKey};
+use crate::{
+    data_change, modify_amf, modify_subscription, register_amf, sdm, subscribe, subscribed_data, ue_context,
+    uecm, uecm_amf,
+};
 use actix::{
     Actor, ActorFutureExt, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture,
     WrapFuture,
 };
 use actix_web::web;
 use api::common::{PlmnId, Supi};
-use sbi::client::InProcess;
+use sbi::client::{Client, InProcess};
 use sbi::contexts::Contexts;
 use sbi::party::NfType;
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
 use sbi::turns::Turns;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Makes the in-process UDR of a worker.
-pub type LocalUdr = Arc<dyn Fn() -> InProcess + Send + Sync>;
+/// Makes the in-process UDR of a worker; the client is the worker's.
+pub type LocalUdr = Arc<dyn Fn(&Rc<Client>) -> InProcess + Send + Sync>;
 
 /// What a UDM needs.
 #[derive(Clone)]
@@ -40,8 +43,12 @@ pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) registrations: RefCell<Contexts<RegistrationKey, Registration>>,
     pub(crate) registration_turns: Turns<RegistrationKey>,
+    pub(crate) amf_registrations: RefCell<Contexts<Supi, AmfRegistration>>,
+    pub(crate) amf_turns: Turns<Supi>,
     pub(crate) subscriptions: RefCell<Contexts<SubscriptionKey, Subscription>>,
     pub(crate) subscription_turns: Turns<Supi>,
+    /// How many notifications are under way.
+    pub(crate) notifications: Cell<usize>,
     pub(crate) actor: Recipient<Handover>,
 }
 
@@ -59,21 +66,24 @@ impl Nf for Udm {
 
     const TYPE: NfType = NfType::Udm;
 
-    const APIS: &'static [&'static str] = &["/nudm-sdm/v2", "/nudm-uecm/v1"];
+    const APIS: &'static [&'static str] = &["/nudm-sdm/v2", "/nudm-uecm/v1", "/nudm-callback/v1"];
 
     fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {
         if let Some(local_udr) = &config.local_udr {
             let authority =
                 config.udr.split_once("://").map_or(config.udr.as_str(), |(_, authority)| authority);
-            shard.client().mount(authority, local_udr());
+            shard.client().mount(authority, local_udr(shard.client()));
         }
         Udm(Rc::new(Core {
             shard,
             config,
             registrations: RefCell::default(),
             registration_turns: Turns::default(),
+            amf_registrations: RefCell::default(),
+            amf_turns: Turns::default(),
             subscriptions: RefCell::default(),
             subscription_turns: Turns::default(),
+            notifications: Cell::default(),
             actor: context.address().recipient(),
         }))
     }
@@ -81,6 +91,8 @@ impl Nf for Udm {
     fn routes(app: &mut web::ServiceConfig) {
         sdm::routes(app);
         uecm::routes(app);
+        uecm_amf::routes(app);
+        data_change::routes(app);
     }
 }
 
@@ -97,13 +109,35 @@ macro_rules! procedure {
     };
 }
 
-procedure!(sdm::GetSmData => crate::sm_data::get);
+procedure!(sdm::GetData => subscribed_data::get);
+procedure!(sdm::GetDataSets => subscribed_data::get_sets);
 procedure!(sdm::Subscribe => subscribe::create);
+procedure!(sdm::Modify => modify_subscription::modify);
 procedure!(sdm::Unsubscribe => subscribe::delete);
 procedure!(uecm::Register => uecm::register);
 procedure!(uecm::GetRegistration => uecm::get);
 procedure!(uecm::GetRegistrations => uecm::list);
 procedure!(uecm::Deregister => uecm::deregister);
+
+procedure!(uecm_amf::RegisterAmf => register_amf::register);
+procedure!(uecm_amf::ModifyAmf => modify_amf::modify);
+procedure!(uecm_amf::GetAmf => uecm_amf::read);
+
+impl Handler<sdm::GetUeContext> for Udm {
+    type Result = Result<Reply, Failure>;
+
+    fn handle(&mut self, message: sdm::GetUeContext, _: &mut Context<Self>) -> Self::Result {
+        Ok(ue_context::get(&self.0, &message))
+    }
+}
+
+impl Handler<data_change::DataChange> for Udm {
+    type Result = Result<Reply, Failure>;
+
+    fn handle(&mut self, message: data_change::DataChange, _: &mut Context<Self>) -> Self::Result {
+        data_change::pass_on(&self.0, &message)
+    }
+}
 
 impl Handler<Handover> for Udm {
     type Result = ();
@@ -111,7 +145,8 @@ impl Handler<Handover> for Udm {
     fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
         let core = self.0.clone();
         if handover.delivered {
-            core.keep(&handover.owner);
+            let replaced = core.keep(&handover.owner);
+            context.spawn(async move { core.end_replaced(replaced).await }.into_actor(self));
         } else {
             context.spawn(async move { core.drop_owner(&handover.owner).await }.into_actor(self));
         }
@@ -124,6 +159,7 @@ impl Handler<Forget> for Udm {
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
         *self.0.registrations.borrow_mut() = Contexts::default();
         *self.0.subscriptions.borrow_mut() = Contexts::default();
+        *self.0.amf_registrations.borrow_mut() = Contexts::default();
     }
 }
 
@@ -132,7 +168,8 @@ impl Handler<Holdings> for Udm {
 
     fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
         let core = &self.0;
-        let running = core.registration_turns.busy() + core.subscription_turns.busy();
+        let turns = [core.registration_turns.busy(), core.amf_turns.busy(), core.subscription_turns.busy()];
+        let running = turns.iter().sum::<usize>() + core.notifications.get();
         MessageResult(Holding { held: core.held(), running })
     }
 }
@@ -146,12 +183,18 @@ impl Core {
             uri: format!("{root}{}", api::nudm_uecm::smf_registration(&key.supi, key.pdu_session_id)),
             request: Some(registration.request),
         });
+        let amf_registrations = self.amf_registrations.borrow();
+        let amf_registrations = amf_registrations.iter().map(|(supi, _, registration)| Held {
+            kind: "amf-3gpp-access",
+            uri: format!("{root}{}", api::nudm_uecm::amf_registration(supi)),
+            request: Some(registration.request),
+        });
         let subscriptions = self.subscriptions.borrow();
         let subscriptions = subscriptions.iter().map(|(key, _, subscription)| Held {
             kind: "sdm-subscription",
             uri: format!("{root}{}", api::nudm_sdm::sdm_subscription(&key.supi, &key.id)),
             request: Some(subscription.request),
         });
-        registrations.chain(subscriptions).collect()
+        registrations.chain(amf_registrations).chain(subscriptions).collect()
     }
 }

@@ -5,7 +5,6 @@
 
 use crate::context::{Registration, RegistrationKey, owner};
 use crate::udm::{Core, Udm};
-use crate::udr::is_empty;
 use actix::Message;
 use actix_web::{HttpRequest, web};
 use api::common::{NfInstanceId, PduSessionId, Supi};
@@ -14,7 +13,6 @@ use api::nudm_uecm::{self, SmfRegistration};
 use api::path::variable;
 use api::query::Query;
 use bytes::Bytes;
-use sbi::client::Upstream;
 use sbi::party::Served;
 use sbi::problem::Cause;
 use sbi::release::Attempt;
@@ -188,23 +186,9 @@ impl Core {
 
     async fn end_registration(&self, served: &Served, key: &RegistrationKey) -> Result<(), Failure> {
         let ended = self.registrations.borrow_mut().take(key);
-        if ended.is_empty() {
-            let slot = self.registration_slot(key);
-            if self.shard.ledger.beneath(&slot).is_some() {
-                self.shard.ledger.forget_beneath(&slot);
-                return Ok(());
-            }
-            let deleted = self.shard.client().ask(served, self.delete_registration_call(key)).await;
-            return match deleted {
-                Err(Upstream::Refused(answer)) if is_empty(&answer) => Ok(()),
-                other => other.map(|_| ()).map_err(Failure::from),
-            };
-        }
-        for (owner, _) in ended.iter().rev() {
-            self.shard.ledger.delivered(owner);
-            self.shard.ledger.disown(owner).await;
-        }
-        Ok(())
+        let owners = ended.into_iter().map(|(owner, _)| owner).collect();
+        let (slot, call) = (self.registration_slot(key), self.delete_registration_call(key));
+        self.end_in_slot(served, &slot, owners, call).await
     }
 
     /// With an SMF's last registration for a subscriber end those of its subscriptions that ask for it.

@@ -1,18 +1,24 @@
-//! The operations of `Nudr_DataRepository` on the repository.
+//! The operations of `Nudr_DataRepository` on the repository, one file per kind of resource.
 
-use crate::repository::{Put, Repository, Written};
-use api::common::{Dnn, PduSessionId, Snssai, Supi};
-use api::decode::decode_kept;
-use api::nudm_sdm::SdmSubscription;
-use api::nudm_uecm::SmfRegistration;
+mod amf_registration;
+mod authentication;
+mod change;
+mod policy;
+mod provisioned;
+mod sdm_subscriptions;
+mod smf_registrations;
+mod to_notify;
+
+pub(crate) use change::undo;
+
+use crate::notifier;
+use crate::repository::{Place, Repository, Written};
+use api::common::Supi;
 use api::nudr_dr::Resource;
-use api::percent::{decoded, encoded};
-use api::query::Query;
 use bytes::Bytes;
-use sbi::client::{Call, InProcess};
+use change::Change;
+use sbi::client::{Call, Client, InProcess};
 use sbi::env::Env;
-use sbi::event::RequestId;
-use sbi::json;
 use sbi::party::Served;
 use sbi::problem::ProblemDetails;
 use sbi::server::{Delivery, Failure, Handover, Reply};
@@ -49,135 +55,27 @@ pub struct Server<'a> {
 /// Carries out an operation.
 pub fn serve(server: &Server<'_>, operation: &Operation) -> Result<Reply, Failure> {
     let resource = Resource::parse(&operation.path)?;
-    let repository = server.repository;
-    match (operation.method.as_str(), &resource) {
-        ("GET", Resource::SmData { supi, .. }) => sm_data(repository, supi, &operation.query),
-        ("GET", Resource::SmfRegistrations { supi }) => Ok(Reply::ok(&repository.registrations(supi)?)),
-        ("GET", Resource::SmfRegistration { supi, pdu_session_id }) => {
-            Ok(Reply::ok(&repository.registration(supi, *pdu_session_id)?))
-        }
-        ("PUT", Resource::SmfRegistration { supi, pdu_session_id }) => {
-            put_registration(server, operation, supi, *pdu_session_id)
-        }
-        ("DELETE", Resource::SmfRegistration { supi, pdu_session_id }) => {
-            delete_registration(server, operation, supi, *pdu_session_id)
-        }
-        ("GET", Resource::SdmSubscriptions { supi }) => Ok(Reply::ok(&repository.subscriptions(supi)?)),
-        ("POST", Resource::SdmSubscriptions { supi }) => post_subscription(server, operation, supi),
-        ("GET", Resource::SdmSubscription { supi, id }) => Ok(Reply::ok(&repository.subscription(supi, id)?)),
-        ("PUT", Resource::SdmSubscription { supi, id }) => put_subscription(server, operation, supi, id),
-        ("DELETE", Resource::SdmSubscription { supi, id }) => {
-            repository.delete_subscription(supi, id)?;
-            Ok(Reply::no_content())
-        }
-        (method, resource) => Err(not_allowed(method, resource)),
+    let method = operation.method.as_str();
+    if !resource.methods().contains(&method) {
+        let detail = format!("expected {} here, but found {method}", resource.methods().join(", "));
+        return Err(ProblemDetails::plain(405, detail).into());
     }
-}
-
-fn not_allowed(method: &str, resource: &Resource) -> Failure {
-    let detail = format!("expected {} here, but found {method}", resource.methods().join(", "));
-    ProblemDetails::plain(405, detail).into()
-}
-
-fn sm_data(repository: &Repository, supi: &Supi, query: &str) -> Result<Reply, Failure> {
-    let query = Query::parse(query)?;
-    let slice: Option<Snssai> = query.json("single-nssai")?;
-    let dnn: Option<Dnn> = query.text("dnn")?;
-    Ok(Reply::ok(&repository.sm_data(supi, slice.as_ref(), dnn.as_ref())?))
-}
-
-fn put_registration(
-    server: &Server<'_>,
-    operation: &Operation,
-    supi: &Supi,
-    id: PduSessionId,
-) -> Result<Reply, Failure> {
-    let registration: SmfRegistration = decode_kept(&operation.body)?;
-    registration.expect_session(id)?;
-    let value = json::to_value(&registration);
-    let written = server.written(operation);
-    let put = server.repository.put_registration(supi, id, value, written)?;
-    let reply = match put {
-        Put::Created => Reply::created_here(format!("{}{}", server.root, operation.path), &registration),
-        Put::Replaced => Reply::no_content(),
-    };
-    Ok(server.told(reply, Change::Registration(supi.clone(), id, written.by)))
-}
-
-/// A late DELETE is carried out, but never on a registration that was written after it was sent: that is another's.
-fn delete_registration(
-    server: &Server<'_>,
-    operation: &Operation,
-    supi: &Supi,
-    id: PduSessionId,
-) -> Result<Reply, Failure> {
-    if let (Some(served), Some(written)) =
-        (&operation.served, server.repository.registration_written(supi, id))
-        && served.is_late_and_older_than(written.at_unix_ms, server.env.clock.now())
-    {
-        return Err(Failure::TimedOut);
-    }
-    server.repository.delete_registration(supi, id)?;
-    Ok(Reply::no_content())
-}
-
-/// The id that the consumer proposes in `subscriptionId` is kept if it is free and not too long (our choice): so a UDM
-/// that lost the answer can tell its own subscription from others alike.
-fn post_subscription(server: &Server<'_>, operation: &Operation, supi: &Supi) -> Result<Reply, Failure> {
-    let subscription: SdmSubscription = decode_kept(&operation.body)?;
-    let (fresh, written) = (server.env.entropy.uuid().to_string(), server.written(operation));
-    let (id, subscription) = server.repository.add_subscription(supi, subscription, fresh, written)?;
-    let reply =
-        Reply::created_here(format!("{}{}/{}", server.root, operation.path, encoded(&id)), &subscription);
-    Ok(server.told(reply, Change::Subscription(supi.clone(), id, written.by)))
-}
-
-fn put_subscription(
-    server: &Server<'_>,
-    operation: &Operation,
-    supi: &Supi,
-    id: &str,
-) -> Result<Reply, Failure> {
-    let subscription: SdmSubscription = decode_kept(&operation.body)?;
-    let value = json::to_value(&SdmSubscription { subscription_id: Some(id.to_owned()), ..subscription });
-    let written = server.written(operation);
-    server.repository.replace_subscription(supi, id, value, written)?;
-    Ok(server.told(Reply::no_content(), Change::Subscription(supi.clone(), id.to_owned(), written.by)))
-}
-
-/// Something that a consumer changed, as it is named while the answer is on its way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Registration(Supi, PduSessionId, RequestId),
-    Subscription(Supi, String, RequestId),
-}
-
-impl Change {
-    fn name(&self) -> String {
-        match self {
-            Change::Registration(supi, id, by) => format!("registration {id} {} {supi}", by.0),
-            Change::Subscription(supi, id, by) => format!("subscription {} {} {supi}", encoded(id), by.0),
+    match &resource {
+        Resource::Provisioned { supi, .. } => provisioned::sets(server, operation, supi),
+        Resource::ProvisionedSet { supi, set, .. } => provisioned::set(server, operation, supi, *set),
+        Resource::AuthenticationSubscription { supi } => authentication::subscription(server, supi),
+        Resource::AuthenticationStatus { supi } => authentication::status(server, operation, supi),
+        Resource::AmfRegistration { supi } => amf_registration::serve(server, operation, supi),
+        Resource::SmfRegistrations { supi } => Ok(Reply::ok(&server.repository.smf_registrations(supi)?)),
+        Resource::SmfRegistration { supi, pdu_session_id } => {
+            smf_registrations::serve(server, operation, supi, *pdu_session_id)
         }
-    }
-
-    /// The change that `name` names. The SUPI comes last since it may hold spaces.
-    fn parse(name: &str) -> Option<Change> {
-        let mut words = name.splitn(4, ' ');
-        let (kind, id, by, supi) = (words.next()?, words.next()?, words.next()?, words.next()?.parse().ok()?);
-        let by = RequestId(by.parse().ok()?);
-        match kind {
-            "registration" => Some(Change::Registration(supi, id.parse().ok()?, by)),
-            _ => Some(Change::Subscription(supi, decoded(id).ok()?, by)),
-        }
-    }
-}
-
-/// Takes back a change whose answer could not be handed over.
-pub(crate) fn undo(repository: &Repository, change: &str) {
-    match Change::parse(change) {
-        Some(Change::Registration(supi, id, by)) => repository.undo_registration(&supi, id, by),
-        Some(Change::Subscription(supi, id, by)) => repository.undo_subscription(&supi, &id, by),
-        None => {}
+        Resource::SdmSubscriptions { supi } => sdm_subscriptions::collection(server, operation, supi),
+        Resource::SdmSubscription { supi, id } => sdm_subscriptions::one(server, operation, supi, id),
+        Resource::SubsToNotify => to_notify::add(server, operation),
+        Resource::SubToNotify { id } => to_notify::one(server, operation, id),
+        Resource::AmPolicyData { supi } => policy::am_data(server, supi),
+        Resource::SmPolicyData { supi } => policy::sm_data(server, operation, supi),
     }
 }
 
@@ -187,16 +85,32 @@ impl Server<'_> {
         Written { by, at_unix_ms: self.env.clock.stamp().unix_ms() }
     }
 
-    fn told(&self, reply: Reply, change: Change) -> Reply {
+    /// The URI of a resource below the one that was asked.
+    fn below(&self, operation: &Operation, id: &str) -> String {
+        format!("{}{}/{}", self.root, operation.path, api::percent::encoded(id))
+    }
+
+    fn told(&self, reply: Reply, change: &Change) -> Reply {
         match &self.actor {
             Some(actor) => reply.delivered_by(Delivery::local(change.name(), actor.clone())),
             None => reply,
         }
     }
+
+    /// Whether a release is late, and the place was written after it was sent: then it is another's.
+    fn is_overtaken(&self, operation: &Operation, supi: &Supi, place: Place) -> bool {
+        let now = self.env.clock.now();
+        let written = self.repository.written(supi, place);
+        let overtaken =
+            |served: Served| written.is_some_and(|w| served.is_late_and_older_than(w.at_unix_ms, now));
+        operation.served.is_some_and(overtaken)
+    }
 }
 
-/// The repository as a producer inside the process of its consumer: the same operations without HTTP.
-pub fn in_process(repository: Arc<Repository>, env: Env, root: String) -> InProcess {
+/// The repository as a producer inside the process of its consumer: the same operations without HTTP. Notifications
+/// leave through the consumer's `client`.
+pub fn in_process(repository: Arc<Repository>, env: Env, root: String, client: &Rc<Client>) -> InProcess {
+    tokio::task::spawn_local(notifier::run(repository.clone(), client.clone()));
     Rc::new(move |call: &Call| {
         let (path, query) = call.path().split_once('?').unwrap_or((call.path(), ""));
         let operation = Operation {
@@ -209,20 +123,4 @@ pub fn in_process(repository: Arc<Repository>, env: Env, root: String) -> InProc
         let server = Server { repository: &repository, env: &env, root: &root, actor: None };
         serve(&server, &operation).map_or_else(Failure::into_answer, Reply::into_answer)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_is_named_without_loss() {
-        let supi = |text: &str| text.parse::<Supi>().expect("a SUPI");
-        for change in [
-            Change::Registration(supi("imsi-001010000000001"), PduSessionId(5), RequestId(7)),
-            Change::Subscription(supi("nai-a b@example.org"), "two words / 100 %".into(), RequestId(8)),
-        ] {
-            assert_eq!(Change::parse(&change.name()), Some(change));
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! The UDR's actor and its app.
 
+use crate::notifier;
 use crate::operation::{Operation, Server, serve, undo};
 use crate::repository::Repository;
-use actix::{Actor, AsyncContext, Context, Handler, Message, MessageResult, ResponseFuture};
+use actix::{Actor, AsyncContext, Context, Handler, Message, MessageResult, ResponseFuture, WrapFuture};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use sbi::party::{NfType, Served};
@@ -24,6 +25,11 @@ pub struct Udr {
 
 impl Actor for Udr {
     type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Context<Self>) {
+        let notifier = notifier::run(self.repository.clone(), self.shard.client().clone());
+        context.spawn(notifier.into_actor(self));
+    }
 }
 
 impl Nf for Udr {
@@ -103,6 +109,7 @@ impl Handler<Holdings> for Udr {
         let first = self.shard.index == 0;
         let held: Vec<Held> =
             if first { self.repository.held(&self.shard.party.api_root) } else { Vec::new() };
-        MessageResult(Holding { held, running: 0 })
+        let running = if first { self.repository.untold() } else { 0 };
+        MessageResult(Holding { held, running })
     }
 }

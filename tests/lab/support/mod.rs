@@ -106,6 +106,44 @@ pub const SUBSCRIPTIONS: &str = "/nudm-sdm/v2/imsi-001010000000001/sdm-subscript
 pub const SUBSCRIPTIONS_AT_UDR: &str =
     "/nudr-dr/v2/subscription-data/imsi-001010000000001/context-data/sdm-subscriptions";
 
+/// The path of the registration of an AMF at the UDM.
+pub const AMF_REGISTRATION: &str = "/nudm-uecm/v1/imsi-001010000000001/registrations/amf-3gpp-access";
+
+/// The path of the registration of an AMF at the UDR.
+pub const AMF_REGISTRATION_AT_UDR: &str =
+    "/nudr-dr/v2/subscription-data/imsi-001010000000001/context-data/amf-3gpp-access";
+
+/// The path of the outcome of an authentication at the UDR.
+pub const AUTHENTICATION_STATUS: &str =
+    "/nudr-dr/v2/subscription-data/imsi-001010000000001/authentication-data/authentication-status";
+
+/// The path of the wishes to be notified at the UDR.
+pub const SUBS_TO_NOTIFY: &str = "/nudr-dr/v2/subscription-data/subs-to-notify";
+
+/// An AMF.
+pub const AMF_A: &str = "11111111-1111-4111-8111-111111111111";
+
+/// Another one.
+pub const AMF_B: &str = "55555555-5555-4555-8555-555555555555";
+
+/// The registration of this AMF, which wants to hear of its end at `root`; each AMF has a guami of its own.
+pub fn amf_registration_of(amf: &str, root: &str) -> Value {
+    json!({
+        "amfInstanceId": amf, "ratType": "NR", "guami": guami_of(amf), "initialRegistrationInd": true,
+        "deregCallbackUri": format!("{root}/namf-callback/v1/{SUPI}/dereg-notify"),
+    })
+}
+
+/// What ends the registration of this AMF.
+pub fn purge_of(amf: &str) -> Value {
+    json!({"guami": guami_of(amf), "purgeFlag": true})
+}
+
+/// The guami of this AMF.
+pub fn guami_of(amf: &str) -> Value {
+    json!({"plmnId": {"mcc": "001", "mnc": "01"}, "amfId": &amf[..6]})
+}
+
 /// The registration of REG-A, by this SMF.
 pub fn registration_of(smf: &str) -> Value {
     json!({
@@ -187,6 +225,22 @@ pub fn deadline_ms(call: &Call) -> i64 {
     Timing::read(&call.headers).pair().unwrap().expires_at_unix_ms()
 }
 
+/// How an authentication of the subscriber ended.
+pub fn auth_event() -> Value {
+    json!({
+        "nfInstanceId": "44444444-4444-4444-8444-444444444444", "success": true, "authType": "5G_AKA",
+        "timeStamp": "2026-11-30T01:25:02Z", "servingNetworkName": "5G:mnc001.mcc001.3gppnetwork.org",
+    })
+}
+
+/// The wish to hear at `root` when the subscriber's access and mobility data change.
+pub fn to_notify(root: &str) -> Value {
+    let monitored = format!("/nudr-dr/v2/subscription-data/{SUPI}/00101/provisioned-data/am-data");
+    json!({
+        "ueId": SUPI, "callbackReference": format!("{root}/data-change"), "monitoredResourceUris": [monitored],
+    })
+}
+
 /// Sends a request as the lab's client.
 pub async fn send(lab: &Lab, call: Call) -> Answer {
     let what = format!("{} {}", call.method, call.uri);
@@ -246,19 +300,42 @@ pub fn assert_no_panic(lab: &Lab) {
 /// Every operation that reads, creates or updates.
 pub fn every_read_and_write(lab: &Lab) -> Vec<Call> {
     let get = |nf, path: &str| request(lab, Method::GET, nf, path);
-    let provisioned = format!("/nudr-dr/v2/subscription-data/{SUPI}/00101/provisioned-data/sm-data");
+    let provisioned = format!("/nudr-dr/v2/subscription-data/{SUPI}/00101/provisioned-data");
+    let policy = format!("/nudr-dr/v2/policy-data/ues/{SUPI}");
+    let amf_registration = amf_registration_of(AMF_A, lab.api_root("amf").as_str());
     let registrations = REGISTRATION.strip_suffix("/5").unwrap();
     let registrations_at_udr = REGISTRATION_AT_UDR.strip_suffix("/5").unwrap();
     vec![
         create_a(lab),
         request(lab, Method::POST, "smf", "/nsmf-pdusession/v1/sm-contexts/0-1/retrieve"),
         request(lab, Method::POST, "smf", "/nsmf-callback/v1/sdm-subscriptions/0-1"),
+        get("udm", &format!("/nudm-sdm/v2/{SUPI}?dataset-names=AM,UEC_SMF")),
+        get("udm", &format!("/nudm-sdm/v2/{SUPI}/am-data")),
+        get("udm", &format!("/nudm-sdm/v2/{SUPI}/smf-select-data")),
+        get("udm", &format!("/nudm-sdm/v2/{SUPI}/nssai")),
         get("udm", &format!("/nudm-sdm/v2/{SUPI}/sm-data")),
+        get("udm", &format!("/nudm-sdm/v2/{SUPI}/ue-context-in-smf-data")),
+        request(lab, Method::PATCH, "udm", &format!("{SUBSCRIPTIONS}/1"))
+            .with_json(&json!({"expires": null})),
         subscribe(lab, &subscription()),
         reg_a(lab),
+        request(lab, Method::PUT, "udm", AMF_REGISTRATION).with_json(&amf_registration),
+        get("udm", AMF_REGISTRATION),
         get("udm", REGISTRATION),
         get("udm", registrations),
         get("udr", &provisioned),
+        get("udr", &format!("{provisioned}/am-data")),
+        get("udr", &format!("{provisioned}/smf-selection-subscription-data")),
+        get("udr", &format!("{provisioned}/sm-data")),
+        get("udr", &AUTHENTICATION_STATUS.replace("-status", "-subscription")),
+        get("udr", AUTHENTICATION_STATUS),
+        request(lab, Method::PUT, "udr", AUTHENTICATION_STATUS).with_json(&auth_event()),
+        get("udr", AMF_REGISTRATION_AT_UDR),
+        request(lab, Method::PUT, "udr", AMF_REGISTRATION_AT_UDR).with_json(&amf_registration),
+        request(lab, Method::POST, "udr", SUBS_TO_NOTIFY).with_json(&to_notify("http://127.0.0.1:9")),
+        get("udr", &format!("{SUBS_TO_NOTIFY}/1")),
+        get("udr", &format!("{policy}/am-data")),
+        get("udr", &format!("{policy}/sm-data")),
         get("udr", registrations_at_udr),
         get("udr", REGISTRATION_AT_UDR),
         request(lab, Method::PUT, "udr", REGISTRATION_AT_UDR).with_json(&registration_of(SMF_A)),

@@ -402,7 +402,11 @@ impl Inner {
             "GET" if path.ends_with("/sm-data") => Reply::json(200, &json!(super::profile())),
             "GET" if path.ends_with("/sdm-subscriptions") => Reply::json(200, &json!([])),
             "GET" => Reply::problem(404, "CONTEXT_NOT_FOUND"),
-            "POST" if path.ends_with("/sdm-subscriptions") || path.ends_with("/sm-contexts") => {
+            "POST"
+                if ["/sdm-subscriptions", "/sm-contexts", "/subs-to-notify"]
+                    .iter()
+                    .any(|p| path.ends_with(p)) =>
+            {
                 self.made.set(self.made.get() + 1);
                 let location = format!("{}{path}/{}", self.root, self.made.get());
                 Reply { body: received.body.clone(), ..Reply::json(201, &Value::Null) }

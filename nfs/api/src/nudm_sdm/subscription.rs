@@ -1,6 +1,6 @@
 //! The wish to hear of changes.
 
-use crate::bounds::non_empty;
+use crate::bounds::{non_empty, present};
 use crate::common::{Dnn, NfInstanceId, PlmnId, Rest, Snssai, Uri};
 use crate::decode::Ie;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,42 @@ impl SdmSubscription {
     }
 }
 
+/// What a consumer changes of its subscription, TS 29.503 §6.1.6.2.31 (Rel-17): a merge patch. Other attributes are
+/// passed over.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SdmSubsModification {
+    /// When it ends from now on; null: not by itself.
+    #[serde(default, deserialize_with = "present")]
+    pub expires: Option<Option<String>>,
+    /// Which resources from now on, at least one.
+    #[serde(default, deserialize_with = "present")]
+    pub monitored_resource_uris: Option<MonitoredResourceUris>,
+}
+
+/// Resources, at least one.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct MonitoredResourceUris(#[serde(deserialize_with = "non_empty")] pub Vec<Uri>);
+
+impl Ie for SdmSubsModification {
+    const MANDATORY: &'static [&'static str] = &[];
+}
+
+impl SdmSubsModification {
+    /// The subscription as it is from now on.
+    pub fn apply(self, subscription: &SdmSubscription) -> SdmSubscription {
+        let mut modified = subscription.clone();
+        if let Some(expires) = self.expires {
+            modified.expires = expires;
+        }
+        if let Some(MonitoredResourceUris(uris)) = self.monitored_resource_uris {
+            modified.monitored_resource_uris = uris;
+        }
+        modified
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +143,24 @@ mod tests {
             body[name] = value;
             let expected = (cause.to_owned(), vec![pointer.to_owned()]);
             assert_eq!(refused::<SdmSubscription>(&body.to_string()), expected);
+        }
+    }
+    #[test]
+    fn a_modification_changes_what_it_names() {
+        let old: SdmSubscription = serde_json::from_value(body()).expect("a subscription");
+        let modified = |patch: Value| {
+            let patch: SdmSubsModification =
+                crate::decode::decode(patch.to_string().as_bytes()).expect("taken");
+            patch.apply(&old)
+        };
+        let expires = json!({"expires": "2100-01-01T00:00:00Z", "dnn": "passed over"});
+        assert_eq!(modified(expires).expires.as_deref(), Some("2100-01-01T00:00:00Z"));
+        assert_eq!(modified(json!({"expires": null})), old);
+        assert_eq!(modified(json!({"monitoredResourceUris": ["x"]})).monitored_resource_uris, ["x"]);
+        for wrong in [json!(null), json!([])] {
+            let body = json!({"monitoredResourceUris": wrong}).to_string();
+            let expected = ("OPTIONAL_IE_INCORRECT".to_owned(), vec!["/monitoredResourceUris".to_owned()]);
+            assert_eq!(refused::<SdmSubsModification>(&body), expected);
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Undo {
     pub target: Target,
     /// A JSON body, if the operation has one.
     pub body: Option<Value>,
+    /// Its media type, if it is not `application/json`.
+    pub media_type: Option<String>,
     /// Refusals that say that nothing of ours is there any more, beside 404 and 410.
     pub done_if: Vec<Refusal>,
 }
@@ -45,7 +47,7 @@ impl Refusal {
 
 impl Undo {
     fn new(method: Method, target: Target, body: Option<Value>) -> Self {
-        Undo { method: method.to_string(), target, body, done_if: Vec::new() }
+        Undo { method: method.to_string(), target, body, media_type: None, done_if: Vec::new() }
     }
 
     /// DELETE on the `Location` of the create's answer.
@@ -61,6 +63,12 @@ impl Undo {
     /// POST on the `Location` of the create's answer followed by `suffix`.
     pub fn post_location(suffix: &str, body: Value) -> Self {
         Undo::new(Method::POST, Target::Location(suffix.into()), Some(body))
+    }
+
+    /// PATCH on a URI known beforehand, with a patch of this media type.
+    pub fn patch(uri: impl Into<String>, media_type: &str, patch: Value) -> Self {
+        let undo = Undo::new(Method::PATCH, Target::Known(uri.into()), Some(patch));
+        Undo { media_type: Some(media_type.into()), ..undo }
     }
 
     /// The same, also done if it is refused so.
@@ -88,9 +96,10 @@ impl Undo {
             (Target::Location(_), None) => return None,
         };
         let call = Call::new(self.method.parse().ok()?, target);
-        Some(match &self.body {
-            Some(body) => call.with_json(body),
-            None => call,
+        Some(match (&self.body, &self.media_type) {
+            (Some(body), Some(media_type)) => call.with_body(media_type, crate::json::to_bytes(body)),
+            (Some(body), None) => call.with_json(body),
+            (None, _) => call,
         })
     }
 }

@@ -1,0 +1,55 @@
+//! What is provisioned, and that it changes.
+
+use super::Repository;
+use crate::profile::Profile;
+use api::common::{Dnn, Snssai, Supi};
+use api::nudm_sdm::{self, SessionManagementSubscriptionData};
+use api::nudr_dr::DataSet;
+use sbi::problem::Cause;
+use sbi::server::Failure;
+use serde_json::Value;
+
+/// That a data set of a subscriber has changed.
+pub(super) struct Changed {
+    pub(super) set: DataSet,
+    pub(super) before: Option<Value>,
+    pub(super) now: Value,
+}
+
+impl Repository {
+    /// Provisions a subscriber, replacing what was provisioned; what consumers wrote stays. Who monitors a data set that
+    /// has changed is notified, once it has.
+    pub fn provision(&self, supi: &Supi, profile: impl Into<Profile>) {
+        let now = profile.into();
+        let known = self.subscribers.contains_key(supi);
+        let before = {
+            let mut subscriber = self.subscribers.entry(supi.clone()).or_default();
+            std::mem::replace(&mut subscriber.profile, now.clone())
+        };
+        let changed = DataSet::ALL.into_iter().filter_map(|set| {
+            let (before, now) = (known.then(|| before.set(set)), now.set(set));
+            (before.as_ref() != Some(&now)).then_some(Changed { set, before, now })
+        });
+        self.to_notify.changed(supi, &changed.collect::<Vec<_>>());
+    }
+
+    /// A part of the profile.
+    pub fn provisioned<T>(&self, supi: &Supi, look: impl FnOnce(&Profile) -> T) -> Result<T, Failure> {
+        self.with(supi, |s| look(&s.profile))
+    }
+
+    /// The session data, narrowed to what was asked for.
+    pub fn sm_data(
+        &self,
+        supi: &Supi,
+        slice: Option<&Snssai>,
+        dnn: Option<&Dnn>,
+    ) -> Result<Vec<SessionManagementSubscriptionData>, Failure> {
+        let data = self.provisioned(supi, |p| nudm_sdm::filter(&p.sm, slice, dnn))?;
+        if data.is_empty() {
+            Err(Failure::new(Cause::DataNotFound, "no session data match"))
+        } else {
+            Ok(data)
+        }
+    }
+}
