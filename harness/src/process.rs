@@ -92,6 +92,8 @@ pub struct Process {
     pub nfs: Vec<NfHandle>,
     /// The store of a UDM without a UDR, and the apiRoot it stands for.
     pub local_udr: Option<(String, Arc<Repository>)>,
+    /// The subscribers, if a UDR or a UDM without one is here.
+    pub repository: Option<Arc<Repository>>,
 }
 
 impl Process {

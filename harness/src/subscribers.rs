@@ -59,8 +59,7 @@ pub fn home_plmn() -> PlmnId {
 pub fn provision(repository: &Repository, config: &Config) {
     let Some(blocks) = &config.subscribers else { return provision_defaults(repository) };
     for block in blocks {
-        let slices = block.slices.iter().map(|s| (Snssai { sst: s.sst, sd: s.sd }, s.dnns.clone()));
-        let profile = Profile::from(default_sm_data(slices));
+        let profile = block.profile();
         for n in 0..block.count {
             repository.provision(&block.supi.nth(n).expect("within the block"), profile.clone());
         }

@@ -14,7 +14,7 @@ pub fn session(core: &Core, send: Send<'_>, create: &(String, Vec<u8>)) {
     assert!(location.starts_with(&format!("{}/", core.sm_contexts())), "{location}");
     assert_eq!(core.smf.held(), ["sm-context"]);
     assert_eq!(core.udm.held(), ["sdm-subscription", "smf-registration"]);
-    assert_eq!(core.udr.held(), ["sdm-subscription", "smf-registration"]);
+    assert_eq!(core.udr.held(), ["sdm-subscription", "smf-registration", "subs-to-notify"]);
     let retrieved = send("POST", &format!("{location}/retrieve"), "application/json", b"{}");
     assert_eq!(retrieved.status, 200, "{retrieved:?}");
     let cause = json!({"cause": "REL_DUE_TO_UNSPECIFIED_REASON"}).to_string();

@@ -178,3 +178,33 @@ fn completions_and_health_answer() {
     assert_eq!(health.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&health.stderr).contains("not ready"));
 }
+
+/// UDR to UDM to consumer: whoever subscribed to the session data hears that they have changed.
+#[test]
+fn a_subscriber_that_is_changed_is_told_of_to_who_subscribed() {
+    let file = File::of("subscribers", ANYWHERE);
+    let lab = NfProcess::spawn(&["lab", "-c", file.path()]);
+    lab.more_lines(3);
+    let at = format!("{}/mock5g/v1/subscribers/imsi-001010000000001", lab.admin());
+    let ask =
+        |method: &str, body: &str| request(Protocol::H2c, method, &at, "application/json", body.as_bytes());
+    let before = ask("GET", "").json();
+    assert_eq!(before["slices"], json!([{"sst": 1, "dnns": ["internet"]}]));
+    assert_eq!(established(&lab, 5_000)["outcome"], "established");
+    let other = json!({"slices": [{"sst": 1, "dnns": ["ims"]}], "k": "00112233445566778899aabbccddeeff"});
+    assert_eq!(ask("PUT", &other.to_string()).status, 200, "internet is gone");
+    wait_until("the SMF is told", || {
+        let received = lab.tells("/mock5g/v1/requests?nf=smf");
+        let told = |r: &Value| {
+            r["uri"].as_str().unwrap().contains("/nsmf-callback/") && r["direction"] == "received"
+        };
+        received.as_array().unwrap().iter().any(told)
+    });
+    let now = ask("GET", "").json();
+    assert_eq!((&now["slices"], &now["k"]), (&other["slices"], &other["k"]));
+    let wrong = ask("PUT", "{\"slice\": []}");
+    assert_eq!(wrong.status, 400, "{wrong:?}");
+    assert_eq!(ask("DELETE", "").status, 204);
+    assert_eq!(ask("GET", "").status, 404);
+    assert_eq!(ask("PUT", "{}").status, 201, "as the default subscribers are");
+}

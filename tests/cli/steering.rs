@@ -188,7 +188,7 @@ fn nfs_and_metrics_tell_of_the_process() {
     for line in [
         "mock5g_events_total{nf=\"udm\",event=\"request.received\"} 3",
         "mock5g_held{nf=\"udm\",kind=\"sdm-subscription\"} 1",
-        "mock5g_resources{nf=\"udm\",state=\"committed\"} 2",
+        "mock5g_resources{nf=\"udm\",state=\"committed\"} 3",
         "# EOF",
     ] {
         assert!(text.lines().any(|l| l == line), "{line} in:\n{text}");

@@ -117,6 +117,7 @@ async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers)
     for (nf_type, root) in bound.iter().flat_map(|b| &b.plan.peers).chain(&here) {
         env.directory.add(root, nf_type.name());
     }
+    let keeps_subscribers = here.contains_key(&NfType::Udr);
     let (mut started, mut keeps_own_data) = (Vec::new(), false);
     for Bound { plan, listener, api_root } in bound {
         let mut peers = here.clone();
@@ -136,8 +137,9 @@ async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers)
         started.push(registry::start(party, &wiring, listener, workers).await);
     }
     let nfs = started.iter().map(|started| started.handle.clone()).collect();
-    let local_udr = keeps_own_data.then(|| (LOCAL_UDR.to_owned(), repository));
-    (started, Operator::of(Process { env: env.clone(), nfs, local_udr }))
+    let local_udr = keeps_own_data.then(|| (LOCAL_UDR.to_owned(), Arc::clone(&repository)));
+    let repository = (keeps_subscribers || keeps_own_data).then_some(repository);
+    (started, Operator::of(Process { env: env.clone(), nfs, local_udr, repository }))
 }
 
 async fn until_stopped(started: Vec<Started>, operator: &Operator, signals: &mut Signals) -> Exit {

@@ -37,7 +37,7 @@ Example of a file, each key with its default:
   client: {max_rsp_time_ms: 10000}
   drain_ms: 5000
   subscribers:
-    - {supi: imsi-001010000000001, count: 100, slices: [{sst: 1, dnns: [internet]}]}
+    - {supi: imsi-001010000000001, count: 100, slices: [{sst: 1, dnns: [internet]}]}    # k, opc: 32 hex digits
   smf:                             # and amf, udm, udr: the same keys for one NF, and these
     sbi: {bind: 127.0.0.1:7704}    # advertise: http://...
     client: {udm: http://127.0.0.1:7712}

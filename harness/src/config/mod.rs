@@ -7,8 +7,8 @@ mod overlay;
 mod section;
 
 pub use section::{
-    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, NfSection, ReleaseSection,
-    SbiSection, SliceSection, SubscriberSection,
+    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, NfSection, ProfileSection,
+    ReleaseSection, SbiSection, SliceSection, SubscriberSection,
 };
 
 use crate::registry::SmfChoices;
@@ -106,6 +106,9 @@ impl Config {
             if of_smf && *nf_type != NfType::Smf {
                 return Err(format!("{}: answer and procedure_timer_ms are keys of an SMF", nf_type.name()));
             }
+            if section.is_some_and(|s| s.hear_changes.is_some()) && *nf_type != NfType::Udm {
+                return Err(format!("{}: hear_changes is a key of a UDM", nf_type.name()));
+            }
             section.map_or(Ok(()), |s| s.check().map_err(|e| format!("{}.{e}", nf_type.name())))?;
         }
         Ok(())
@@ -137,6 +140,7 @@ impl Config {
         let clients = [self.client.as_ref(), of_nf.and_then(|nf| nf.client.as_ref())];
         clients.into_iter().flatten().for_each(|section| section.decide(&mut policy));
         let drains = [self.drain_ms, of_nf.and_then(|nf| nf.drain_ms)];
+        policy.hear_changes = of_nf.and_then(|nf| nf.hear_changes).unwrap_or(true);
         drains.into_iter().flatten().for_each(|ms| policy.drain = Duration::from_millis(ms));
         policy
     }

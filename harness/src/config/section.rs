@@ -1,11 +1,13 @@
 //! The sections of a configuration.
 
-use api::common::{Dnn, NfInstanceId, Sd, Supi};
+use api::common::{Dnn, NfInstanceId, Sd, Snssai, Supi};
+use api::nudm_sdm::default_sm_data;
 use sbi::party::NfType;
 use sbi::policy::{DeadlinePolicy, LateRelease, Mode, OnClientGone, Policy, ReleasePolicy};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
+use udr::Profile;
 
 /// Which plan the addresses of a lab follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -204,6 +206,9 @@ pub struct NfSection {
     /// An SMF's: how long what follows that answer may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure_timer_ms: Option<u64>,
+    /// A UDM's: whether it asks its UDR to be notified of changes, to tell those who subscribed at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hear_changes: Option<bool>,
     /// How long its stop waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_ms: Option<u64>,
@@ -235,6 +240,54 @@ pub struct SubscriberSection {
     /// Which slices they may use, and what in each.
     #[serde(default = "default_slices")]
     pub slices: Vec<SliceSection>,
+    /// Their permanent key, 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<String>,
+    /// Their OPc, 32 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opc: Option<String>,
+}
+
+/// What is provisioned for one subscriber, as the operator plane takes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSection {
+    /// Which slices it may use, and what in each.
+    #[serde(default = "default_slices")]
+    pub slices: Vec<SliceSection>,
+    /// Its permanent key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<String>,
+    /// Its OPc.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opc: Option<String>,
+}
+
+impl ProfileSection {
+    /// What goes with these slices and keys.
+    pub fn profile(&self) -> Profile {
+        let slices = self.slices.iter().map(|s| (Snssai { sst: s.sst, sd: s.sd }, s.dnns.clone()));
+        let mut profile = Profile::from(default_sm_data(slices));
+        let keys = &mut profile.authentication;
+        set(&mut keys.enc_permanent_key, self.k.clone().map(Some));
+        set(&mut keys.enc_opc_key, self.opc.clone().map(Some));
+        profile
+    }
+
+    /// What is provisioned, as it would be written.
+    pub fn of(profile: &Profile) -> Self {
+        let slices = profile.sm.iter().map(|data| SliceSection {
+            sst: data.single_nssai.sst,
+            sd: data.single_nssai.sd,
+            dnns: data.dnn_configurations.iter().flat_map(|all| all.keys()).cloned().collect(),
+        });
+        let keys = &profile.authentication;
+        ProfileSection {
+            slices: slices.collect(),
+            k: keys.enc_permanent_key.clone(),
+            opc: keys.enc_opc_key.clone(),
+        }
+    }
 }
 
 /// How many subscribers one block may have.
@@ -253,9 +306,25 @@ fn default_dnns() -> Vec<Dnn> {
 }
 
 impl SubscriberSection {
+    /// One subscriber with this profile.
+    pub fn one(supi: Supi, profile: ProfileSection) -> Self {
+        let ProfileSection { slices, k, opc } = profile;
+        SubscriberSection { supi, count: 1, slices, k, opc }
+    }
+
+    /// What is provisioned for each.
+    pub fn profile(&self) -> Profile {
+        let SubscriberSection { slices, k, opc, .. } = self.clone();
+        ProfileSection { slices, k, opc }.profile()
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         if !(1..=MAX_BLOCK).contains(&self.count) {
             return Err(format!("subscribers: {}: expected a count from 1 to {MAX_BLOCK}", self.supi));
+        }
+        let is_key = |key: &String| key.len() == 32 && key.bytes().all(|digit| digit.is_ascii_hexdigit());
+        if let Some(wrong) = [&self.k, &self.opc].into_iter().flatten().find(|key| !is_key(key)) {
+            return Err(format!("subscribers: {}: {wrong}: expected 32 hexadecimal digits", self.supi));
         }
         match self.supi.nth(self.count - 1) {
             Some(_) => Ok(()),

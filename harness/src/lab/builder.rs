@@ -265,7 +265,14 @@ fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Wo
     let amf = started.iter().find_map(|s| s.handle.amf.clone()).expect("every lab has an AMF");
     let client = LabClient::new(env.for_nf());
     let repository = wiring.repository.clone();
-    Lab { process: Process { env, nfs, local_udr }, repository, amf, client, started, workers }
+    Lab {
+        process: Process { env, nfs, local_udr, repository: Some(repository.clone()) },
+        repository,
+        amf,
+        client,
+        started,
+        workers,
+    }
 }
 
 /// Where the simulated hosts hand over what they started.

@@ -5,6 +5,7 @@ mod metrics;
 mod observe;
 mod reset;
 mod stimuli;
+mod subscribers;
 
 pub use observe::MAX_EVENTS_PER_ANSWER;
 
@@ -79,13 +80,14 @@ fn routes(app: &mut web::ServiceConfig) {
     observe::routes(app);
     faults::routes(app);
     stimuli::routes(app);
+    subscribers::routes(app);
     reset::routes(app);
     app.service(web::resource("/metrics").get(metrics::metrics));
     app.default_service(web::to(unknown));
 }
 
 const THERE: &str = "/livez, /readyz, /metrics, and below /mock5g/v1: nfs, events, events/stream, requests, held, \
-resources, faults, faults/{id}, amf/pdu-sessions, reset";
+resources, faults, faults/{id}, subscribers/{supi}, amf/pdu-sessions, reset";
 
 async fn unknown() -> Result<Reply, Failure> {
     Err(ProblemDetails::plain(404, format!("the operator plane has {THERE}")).into())

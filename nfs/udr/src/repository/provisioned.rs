@@ -33,6 +33,11 @@ impl Repository {
         self.to_notify.changed(supi, &changed.collect::<Vec<_>>());
     }
 
+    /// Removes a subscriber and whatever consumers wrote for it.
+    pub fn remove(&self, supi: &Supi) -> Result<(), Failure> {
+        self.subscribers.remove(supi).map(|_| ()).ok_or_else(|| super::unknown(supi))
+    }
+
     /// A part of the profile.
     pub fn provisioned<T>(&self, supi: &Supi, look: impl FnOnce(&Profile) -> T) -> Result<T, Failure> {
         self.with(supi, |s| look(&s.profile))
@@ -47,7 +52,11 @@ impl Repository {
     ) -> Result<Vec<SessionManagementSubscriptionData>, Failure> {
         let data = self.provisioned(supi, |p| nudm_sdm::filter(&p.sm, slice, dnn))?;
         if data.is_empty() {
-            Err(Failure::new(Cause::DataNotFound, "no session data match"))
+            let (slice, dnn) = (slice.map(Snssai::to_string), dnn.map(Dnn::to_string));
+            let any = || "any".to_owned();
+            let (slice, dnn) = (slice.unwrap_or_else(any), dnn.unwrap_or_else(any));
+            let detail = format!("{supi} has no session data for slice {slice} and DNN {dnn}");
+            Err(Failure::new(Cause::DataNotFound, detail))
         } else {
             Ok(data)
         }

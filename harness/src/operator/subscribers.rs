@@ -1,0 +1,56 @@
+//! Subscribers, changed while the NFs run: who subscribed to their data is notified, UDR to UDM to consumer.
+
+use super::Operator;
+use crate::config::{ProfileSection, SubscriberSection};
+use actix_web::web;
+use api::common::Supi;
+use api::decode::{Ie, decode};
+use api::path::variable;
+use bytes::Bytes;
+use sbi::problem::ProblemDetails;
+use sbi::server::{Failure, Reply};
+use std::sync::Arc;
+use udr::Repository;
+
+impl Ie for ProfileSection {
+    const MANDATORY: &'static [&'static str] = &[];
+}
+
+/// The routes.
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(web::resource("/mock5g/v1/subscribers/{supi}").put(put).get(get).delete(delete));
+}
+
+/// 201 for a new subscriber, 200 for one that is changed. What consumers wrote stays.
+async fn put(supi: web::Path<String>, body: Bytes, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let (repository, supi) = (repository(&operator)?, variable::<Supi>("supi", &supi)?);
+    let profile: ProfileSection = decode(&body)?;
+    let is_new = repository.provisioned(&supi, |_| ()).is_err();
+    repository.provision(&supi, profile.profile());
+    let shown = SubscriberSection::one(supi.clone(), profile);
+    Ok(match is_new {
+        true => {
+            let location = format!("/mock5g/v1/subscribers/{}", api::percent::encoded(supi.as_str()));
+            Reply::created_here(location, &shown)
+        }
+        false => Reply::ok(&shown),
+    })
+}
+
+async fn get(supi: web::Path<String>, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let (repository, supi) = (repository(&operator)?, variable::<Supi>("supi", &supi)?);
+    let profile = repository.provisioned(&supi, ProfileSection::of)?;
+    Ok(Reply::ok(&SubscriberSection::one(supi, profile)))
+}
+
+/// The subscriber, and whatever consumers wrote for it, is not there any more.
+async fn delete(supi: web::Path<String>, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let (repository, supi) = (repository(&operator)?, variable::<Supi>("supi", &supi)?);
+    repository.remove(&supi)?;
+    Ok(Reply::no_content())
+}
+
+fn repository(operator: &Operator) -> Result<&Arc<Repository>, Failure> {
+    let nobody = || ProblemDetails::plain(404, "no NF of this process keeps subscribers: ask its UDR").into();
+    operator.process.repository.as_ref().ok_or_else(nobody)
+}
