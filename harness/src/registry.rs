@@ -20,7 +20,7 @@ pub const LOCAL_UDR: &str = "http://udr.in-process";
 /// Which producers an NF of this type calls.
 pub fn calls(nf_type: NfType) -> &'static [NfType] {
     match nf_type {
-        NfType::Amf => &[NfType::Smf],
+        NfType::Amf => &[NfType::Smf, NfType::Udm],
         NfType::Smf => &[NfType::Udm, NfType::Amf],
         NfType::Udm => &[NfType::Udr],
         NfType::Udr => &[],
@@ -100,7 +100,11 @@ pub struct Started {
 pub async fn start(party: Party, wiring: &Wiring, listener: Box<dyn Listen>, workers: &Workers) -> Started {
     match party.nf_type {
         NfType::Amf => {
-            let config = amf::Config { smf: wiring.peer(NfType::Smf), plmn: wiring.plmn.clone() };
+            let config = amf::Config {
+                smf: wiring.peer(NfType::Smf),
+                udm: wiring.peer(NfType::Udm),
+                plmn: wiring.plmn.clone(),
+            };
             let running = server::start::<Amf>(party, config, listener, workers).await;
             let amf = Some(running.shards.clone());
             let Started { handle, port } = started(running);

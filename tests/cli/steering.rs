@@ -100,6 +100,27 @@ fn a_stimulus_may_be_wrong_on_purpose() {
 }
 
 #[test]
+fn a_ue_is_registered_and_deregistered_by_stimuli() {
+    let core = Core::start();
+    let ue = json!({"supi": SUPI, "maxRspTimeMs": 5_000});
+    let answer = ask(&core.amf, "POST", "/mock5g/v1/amf/registrations", &ue);
+    let ended = answer.json();
+    assert_eq!((answer.status, &ended["outcome"]), (200, &json!("established")), "{ended}");
+    let statuses: Vec<_> = ended["answers"].as_array().unwrap().iter().map(|a| &a["status"]).collect();
+    assert_eq!(statuses, [201, 200, 200, 201], "{ended}");
+    let registration = answer.header("location").to_owned();
+    let (_, session) = establish(&core, 5_000);
+    assert_eq!(session["outcome"], "established", "{session}");
+    assert_eq!(ask(&core.amf, "DELETE", &registration, &Value::Null).status, 204);
+    assert_eq!(ask(&core.amf, "DELETE", &registration, &Value::Null).status, 404);
+    wait_until("session, subscription and registration are released", || {
+        settled(&core) && core.all().iter().all(|nf| nf.held().is_empty())
+    });
+    let bad = ask(&core.amf, "POST", "/mock5g/v1/amf/registrations", &json!({"supi": "nobody"}));
+    assert_eq!((bad.status, &bad.json()["invalidParams"][0]["param"]), (400, &json!("/supi")), "{bad:?}");
+}
+
+#[test]
 fn every_effect_of_a_fault_rule_reaches_the_client() {
     let udm = NfProcess::start("udm", &[]);
     let sm_data = format!("{}/nudm-sdm/v2/{SUPI}/sm-data", udm.sbi());

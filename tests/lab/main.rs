@@ -32,5 +32,6 @@ mod strict;
 mod support;
 mod too_big;
 mod udr_data;
+mod ue_registration;
 mod unanswered_creates;
 mod which_504;

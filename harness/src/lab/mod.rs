@@ -23,7 +23,7 @@ pub use pdu_session::PduSession;
 use crate::process::Process;
 use crate::registry::Started;
 use crate::verdict::Verdict;
-use ::amf::{Amf, EstablishPduSession, Outcome, ReleasePduSession, Released};
+use ::amf::{Amf, DeregisterUe, EstablishPduSession, Outcome, RegisterUe, ReleasePduSession, Released};
 use api::common::Supi;
 use client::LabClient;
 use sbi::event::{Event, Kind};
@@ -79,6 +79,26 @@ impl Lab {
         let message = EstablishPduSession { smf, ..session.message() };
         let amf = self.amf.of(message.session.supi.as_str());
         amf.send(message).await.expect("the AMF is running")
+    }
+
+    /// The AMF registers a UE; ends when the procedure has.
+    ///
+    /// # Panics
+    ///
+    /// If the AMF's actor is gone.
+    pub async fn register(&self, ue: RegisterUe) -> Outcome {
+        let amf = self.amf.of(ue.supi.as_str());
+        amf.send(ue).await.expect("the AMF is running")
+    }
+
+    /// The AMF deregisters a UE.
+    ///
+    /// # Panics
+    ///
+    /// If the AMF's actor is gone.
+    pub async fn deregister(&self, supi: &Supi) -> Released {
+        let amf = self.amf.of(supi.as_str());
+        amf.send(DeregisterUe { supi: supi.clone() }).await.expect("the AMF is running")
     }
 
     /// The AMF releases a PDU session.

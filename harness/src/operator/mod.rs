@@ -87,7 +87,7 @@ fn routes(app: &mut web::ServiceConfig) {
 }
 
 const THERE: &str = "/livez, /readyz, /metrics, and below /mock5g/v1: nfs, events, events/stream, requests, held, \
-resources, faults, faults/{id}, subscribers/{supi}, amf/pdu-sessions, reset";
+resources, faults, faults/{id}, subscribers/{supi}, amf/pdu-sessions, amf/registrations, reset";
 
 async fn unknown() -> Result<Reply, Failure> {
     Err(ProblemDetails::plain(404, format!("the operator plane has {THERE}")).into())

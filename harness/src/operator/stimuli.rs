@@ -2,7 +2,7 @@
 
 use super::Operator;
 use actix_web::{HttpRequest, web};
-use amf::{Amf, EstablishPduSession, Outcome, ReleasePduSession, Released};
+use amf::{Amf, DeregisterUe, EstablishPduSession, Outcome, RegisterUe, ReleasePduSession, Released};
 use api::common::{Dnn, PduSessionId, Snssai, Supi};
 use api::decode::{Ie, decode};
 use api::nsmf_pdusession::Session;
@@ -19,7 +19,9 @@ use std::time::Duration;
 /// The routes.
 pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(web::resource("/mock5g/v1/amf/pdu-sessions").post(establish))
-        .service(web::resource("/mock5g/v1/amf/pdu-sessions/{supi}/{pduSessionId}").delete(release));
+        .service(web::resource("/mock5g/v1/amf/pdu-sessions/{supi}/{pduSessionId}").delete(release))
+        .service(web::resource("/mock5g/v1/amf/registrations").post(register))
+        .service(web::resource("/mock5g/v1/amf/registrations/{supi}").delete(deregister));
 }
 
 /// A PDU session to start.
@@ -49,14 +51,34 @@ impl Stimulus {
             dnn: self.dnn.unwrap_or_else(|| crate::subscribers::dnn(crate::subscribers::DEFAULT_DNN)),
             s_nssai: self.s_nssai.unwrap_or(Snssai::sst(1)),
         };
-        let timing = match (self.omit_deadline, self.sender_timestamp_offset_ms) {
-            (true, _) => TimingMode::Omitted,
-            (false, 0) => TimingMode::True,
-            (false, by_ms) => TimingMode::Skewed(by_ms),
-        };
+        let timing = timing(self.omit_deadline, self.sender_timestamp_offset_ms);
         let max_rsp_time = self.max_rsp_time_ms.map(Duration::from_millis);
         EstablishPduSession { session, smf: None, max_rsp_time, timing }
     }
+}
+
+fn timing(omit_deadline: bool, sender_timestamp_offset_ms: i64) -> TimingMode {
+    match (omit_deadline, sender_timestamp_offset_ms) {
+        (true, _) => TimingMode::Omitted,
+        (false, 0) => TimingMode::True,
+        (false, by_ms) => TimingMode::Skewed(by_ms),
+    }
+}
+
+/// A UE to register.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RegistrationStimulus {
+    supi: Supi,
+    max_rsp_time_ms: Option<u64>,
+    #[serde(default)]
+    sender_timestamp_offset_ms: i64,
+    #[serde(default)]
+    omit_deadline: bool,
+}
+
+impl Ie for RegistrationStimulus {
+    const MANDATORY: &'static [&'static str] = &["supi"];
 }
 
 /// How a procedure ended, and the answers that the AMF saw.
@@ -90,13 +112,48 @@ async fn establish(
     let at = session_path(&stimulus.supi, stimulus.pdu_session_id);
     let message = stimulus.message();
     let outcome = amf.of(message.session.supi.as_str()).send(message).await.map_err(|_| stopping())?;
-    let events = operator.process.env.events.of_nf(Some(&name), 0, usize::MAX);
-    let ended = ended(&outcome, &events);
-    let reply = Reply::ok(&ended);
-    Ok(match outcome {
+    Ok(told(&operator, &name, &outcome, at))
+}
+
+/// Answers once the procedure has ended; what was made is at `at`.
+fn told(operator: &Operator, name: &str, outcome: &Outcome, at: String) -> Reply {
+    let events = operator.process.env.events.of_nf(Some(name), 0, usize::MAX);
+    let reply = Reply::ok(&ended(outcome, &events));
+    match outcome {
         Outcome::Established { .. } => Reply { location: Some(at), ..reply },
-        _ => reply,
-    })
+        Outcome::Refused { .. } | Outcome::GaveUp { .. } => reply,
+    }
+}
+
+async fn register(
+    request: HttpRequest,
+    body: Bytes,
+    operator: web::Data<Operator>,
+) -> Result<Reply, Failure> {
+    let (name, amf) = named_amf(&request, &operator)?;
+    let stimulus: RegistrationStimulus = decode(&body)?;
+    let at = format!("/mock5g/v1/amf/registrations/{}", api::percent::encoded(stimulus.supi.as_str()));
+    let message = RegisterUe {
+        max_rsp_time: stimulus.max_rsp_time_ms.map(Duration::from_millis),
+        timing: timing(stimulus.omit_deadline, stimulus.sender_timestamp_offset_ms),
+        supi: stimulus.supi,
+    };
+    let outcome = amf.of(message.supi.as_str()).send(message).await.map_err(|_| stopping())?;
+    Ok(told(&operator, &name, &outcome, at))
+}
+
+/// 204 once its releases were answered or are being tried again; its sessions are released too.
+async fn deregister(
+    supi: web::Path<String>,
+    request: HttpRequest,
+    operator: web::Data<Operator>,
+) -> Result<Reply, Failure> {
+    let (_, amf) = named_amf(&request, &operator)?;
+    let supi: Supi = variable("supi", &supi)?;
+    match amf.of(supi.as_str()).send(DeregisterUe { supi: supi.clone() }).await.map_err(|_| stopping())? {
+        Released::Asked => Ok(Reply::no_content()),
+        Released::Unknown => Err(ProblemDetails::plain(404, format!("{supi} is not registered")).into()),
+    }
 }
 
 fn ended(outcome: &Outcome, events: &[Event]) -> Ended {

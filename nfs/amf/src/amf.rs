@@ -1,10 +1,11 @@
 //! The AMF's actor and its app.
 
 use crate::session::{PduSession, SessionKey};
-use crate::{n1n2_message_transfer, status_notification};
+use crate::ue::Ue;
+use crate::{n1n2_message_transfer, status_notification, ue};
 use actix::{Actor, Context, Handler, MessageResult};
 use actix_web::web;
-use api::common::PlmnId;
+use api::common::{PlmnId, Supi};
 use sbi::party::NfType;
 use sbi::server::{Forget, Handover, Holding, Holdings, Nf, Shard};
 use sbi::turns::Turns;
@@ -17,6 +18,8 @@ use std::rc::Rc;
 pub struct Config {
     /// Scheme and authority of the SMF.
     pub smf: String,
+    /// Scheme and authority of the UDM.
+    pub udm: String,
     /// The AMF's network.
     pub plmn: PlmnId,
 }
@@ -32,6 +35,8 @@ pub(crate) struct Core {
     /// Sessions that are being established; whether the gNB has set up its part before the 201 was read.
     pub(crate) establishing: RefCell<BTreeMap<SessionKey, bool>>,
     pub(crate) turns: Turns<SessionKey>,
+    pub(crate) ues: RefCell<BTreeMap<Supi, Ue>>,
+    pub(crate) ue_turns: Turns<Supi>,
 }
 
 impl Actor for Amf {
@@ -52,12 +57,15 @@ impl Nf for Amf {
             sessions: RefCell::default(),
             establishing: RefCell::default(),
             turns: Turns::default(),
+            ues: RefCell::default(),
+            ue_turns: Turns::default(),
         }))
     }
 
     fn routes(app: &mut web::ServiceConfig) {
         n1n2_message_transfer::routes(app);
         status_notification::routes(app);
+        ue::routes(app);
     }
 }
 
@@ -73,6 +81,7 @@ impl Handler<Forget> for Amf {
 
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
         self.0.sessions.borrow_mut().clear();
+        self.0.ues.borrow_mut().clear();
     }
 }
 
@@ -80,6 +89,6 @@ impl Handler<Holdings> for Amf {
     type Result = MessageResult<Holdings>;
 
     fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(Holding { held: Vec::new(), running: self.0.turns.busy() })
+        MessageResult(Holding { held: Vec::new(), running: self.0.turns.busy() + self.0.ue_turns.busy() })
     }
 }

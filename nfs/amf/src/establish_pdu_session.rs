@@ -201,7 +201,8 @@ const N1_CONTENT_ID: &str = "n1-sm";
 /// The mock's UE runs one procedure at a time.
 const PROCEDURE_TRANSACTION: u8 = 1;
 
-fn ended(upstream: Upstream, trace: TraceId) -> Outcome {
+/// How a procedure ended that an upstream did not answer with success.
+pub(crate) fn ended(upstream: Upstream, trace: TraceId) -> Outcome {
     match upstream {
         Upstream::TimedOut | Upstream::Unanswered(_) => Outcome::GaveUp { answer: None, trace },
         Upstream::OwnTimer(answer) => Outcome::GaveUp { answer: answer.map(|a| a.status.as_u16()), trace },

@@ -43,6 +43,16 @@ pub fn sm_data_of(supi: &Supi, single_nssai: &Snssai, dnn: &Dnn, plmn_id: &PlmnI
     format!("{}?{slice}&{}&{network}", sm_data(supi), text_param("dnn", dnn.as_str()))
 }
 
+/// Data of `supi` by the name of their resource.
+pub fn data(supi: &Supi, name: &str) -> String {
+    format!("/nudm-sdm/v2/{}/{name}", encoded(supi.as_str()))
+}
+
+/// The same, as they are in a serving network.
+pub fn data_of(supi: &Supi, name: &str, plmn_id: &PlmnId) -> String {
+    format!("{}?{}", data(supi, name), json_param("plmn-id", plmn_id))
+}
+
 /// The subscriptions to changes of the data of `supi`.
 pub fn sdm_subscriptions(supi: &Supi) -> String {
     format!("/nudm-sdm/v2/{}/sdm-subscriptions", encoded(supi.as_str()))

@@ -52,6 +52,8 @@ const HEADERS: &str = "TS 29.500 §6.11.2.2 and §5.2.3.3 (Rel-17)";
 const SYNCHRONISED: &str = "TS 29.500 §6.11.2.1 (Rel-17)";
 /// Streams that are reset.
 const RESET: &str = "RFC 9113 §5.4.2";
+/// Registering a UE.
+const REGISTRATION: &str = "TS 23.502 §4.2.2.2.2 (Rel-17)";
 /// Establishing a PDU session.
 const SESSION: &str = "TS 23.502 §4.3.2.2.1 (Rel-17)";
 /// What an SMF tells of an SM context.
@@ -118,6 +120,8 @@ kinds! {
     ProcedureFailed = "procedure.failed", SESSION;
     /// An AMF's attempt to establish a PDU session ended.
     SessionEnded = "session.ended", SESSION;
+    /// An AMF's attempt to register a UE ended.
+    RegistrationEnded = "registration.ended", REGISTRATION;
     /// A status notification arrived.
     StatusNotified = "status.notified", STATUS;
 }

@@ -20,7 +20,10 @@ impl Core {
         let udr = NfProcess::start("udr", &[]);
         let udm = NfProcess::start("udm", &["--peer", &format!("udr={}", udr.sbi())]);
         let smf = NfProcess::start("smf", &["--peer", &format!("udm={}", udm.sbi())]);
-        let amf = NfProcess::start("amf", &["--peer", &format!("smf={}", smf.sbi())]);
+        let amf = NfProcess::start(
+            "amf",
+            &["--peer", &format!("smf={}", smf.sbi()), "--peer", &format!("udm={}", udm.sbi())],
+        );
         Core { udr, udm, smf, amf }
     }
 

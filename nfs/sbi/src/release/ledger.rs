@@ -273,6 +273,13 @@ impl Ledger {
         }
     }
 
+    /// The same of what is owned at a fixed URI: another has written there.
+    pub fn ended_in_slot(&self, slot: &SlotKey) {
+        for id in self.in_slot(slot, |e| e.state() == State::Owned) {
+            self.apply(id, Fact::EndedByProducer);
+        }
+    }
+
     /// A newer attempt of ours wrote to the same fixed URI: releasing the older one must not hit it. What the URI held
     /// before the older one is now the newer one's to restore, unless its consumer already has its answer. Whoever
     /// calls this holds the slot, so the newer one is no longer on its way.

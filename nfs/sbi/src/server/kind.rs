@@ -15,7 +15,8 @@ pub enum RequestKind {
 
 impl RequestKind {
     /// The kind of a request, from its method and path. DELETE, `POST .../release` and `POST .../delete` release; so do
-    /// the status notifications of an SMF, wherever its AMF wants them: they tell what has ended, not what shall be. The
+    /// the status notifications of an SMF and the deregistrations of a UDM, wherever an AMF wants them: they tell what has
+    /// ended, not what shall be. The
     /// registration of an AMF has no DELETE: a PATCH purges it. Whether this one does stands in its body, which is not
     /// read yet, so every PATCH there counts as a release (our choice); its endpoint refuses a late one that does not.
     pub fn of(method: &Method, path: &str) -> Self {
@@ -26,7 +27,9 @@ impl RequestKind {
             Method::DELETE => RequestKind::Release,
             Method::PATCH if last == "amf-3gpp-access" => RequestKind::Release,
             Method::POST if matches!(last, "release" | "delete") => RequestKind::Release,
-            Method::POST if segments.any(|segment| segment == "sm-context-status") => RequestKind::Release,
+            Method::POST if segments.any(|s| matches!(s, "sm-context-status" | "dereg-notify")) => {
+                RequestKind::Release
+            }
             Method::POST if last == "retrieve" => RequestKind::Read,
             _ => RequestKind::Write,
         }
@@ -45,6 +48,7 @@ mod tests {
             (Method::POST, "/npcf-smpolicycontrol/v1/sm-policies/7/delete", RequestKind::Release),
             (Method::POST, "/namf-callback/v1/sm-context-status/imsi-1/5", RequestKind::Release),
             (Method::POST, "/namf-callback/v1/imsi-1/sm-context-status/5", RequestKind::Release),
+            (Method::POST, "/namf-callback/v1/imsi-1/dereg-notify/7", RequestKind::Release),
             (Method::PATCH, "/nudm-uecm/v1/imsi-1/registrations/amf-3gpp-access", RequestKind::Release),
             (
                 Method::PATCH,
