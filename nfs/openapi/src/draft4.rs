@@ -81,7 +81,7 @@ impl<'f> Bundle<'f> {
     }
 }
 
-/// What only the server writes is not missing in a request, and in an answer the files do not insist on it elsewhere.
+/// What only the server writes is not missing in a request. Answers are spared too, since one schema serves both.
 fn spare_read_only(object: &Map<String, Value>, schema: &mut Map<String, Value>) {
     let is_read_only = |name: &Value| {
         let property = name.as_str().and_then(|name| object.get("properties")?.get(name));

@@ -23,6 +23,9 @@ pub struct Config {
     pub plmn: PlmnId,
 }
 
+/// The statuses whose errors hold an `SmContextCreateError`, TS 29.502 §A.2 (Rel-17); the others hold plain problem details.
+const WRAPPED: [u16; 6] = [400, 403, 404, 500, 503, 504];
+
 /// The SMF on one worker.
 pub struct Smf(Rc<Core>);
 
@@ -46,8 +49,9 @@ impl Nf for Smf {
 
     const APIS: &'static [&'static str] = &["/nsmf-pdusession/v1", "/nsmf-callback/v1"];
 
-    /// TS 29.502 §6.1.3.2.3.1 (Rel-17): errors of the creation of an SM context are wrapped.
-    const WRAPS_ERRORS: WrapsErrors = |method, path| method == "POST" && path == SM_CONTEXTS;
+    /// TS 29.502 §6.1.3.2.3.1 (Rel-17): most errors of the creation of an SM context are wrapped.
+    const WRAPS_ERRORS: WrapsErrors =
+        |method, path, status| method == "POST" && path == SM_CONTEXTS && WRAPPED.contains(&status.as_u16());
 
     fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {
         let actor = context.address().recipient();
