@@ -32,6 +32,7 @@ pub struct Builder {
     subscribers: Vec<(Supi, Vec<SessionManagementSubscriptionData>)>,
     plmn: PlmnId,
     peers: BTreeMap<NfType, String>,
+    judged: bool,
 }
 
 #[derive(Clone)]
@@ -51,6 +52,7 @@ impl Default for Builder {
             subscribers: Vec::new(),
             plmn: PlmnId::new("001", "01").expect("the test PLMN"),
             peers: BTreeMap::new(),
+            judged: true,
         }
     }
 }
@@ -111,6 +113,13 @@ impl Builder {
         self
     }
 
+    /// What its NFs send is not held against OpenAPI files.
+    #[must_use]
+    pub fn unjudged(mut self) -> Self {
+        self.judged = false;
+        self
+    }
+
     fn repository(&self) -> Arc<Repository> {
         let repository = Repository::default();
         subscribers::provision_defaults(&repository);
@@ -155,7 +164,7 @@ impl Builder {
         for (nf, listener) in self.nfs.iter().zip(listeners) {
             started.push(nf.start(&env, &roots[&nf.name], &wiring, listener, &workers).await);
         }
-        assemble(env, started, &wiring, Some(workers))
+        assemble(env, started, &wiring, Some(workers), self.judged)
     }
 
     /// Plays `scenario` on the lab under simulation, from beginning to end.
@@ -188,14 +197,17 @@ impl Builder {
                 }
             });
         }
-        let (events, expected) = (env.events.clone(), self.nfs.len());
+        let (events, traffic, expected) = (env.events.clone(), env.traffic.clone(), self.nfs.len());
         sim.client("scenario", async move {
             let started = stage.all(expected).await;
-            scenario(Rc::new(assemble(env, started, &wiring, None))).await;
+            scenario(Rc::new(assemble(env, started, &wiring, None, false))).await;
             Ok(())
         });
         if let Err(error) = sim.run() {
             panic!("seed {}: {error}", weather.seed);
+        }
+        if self.judged {
+            super::expect_schema_true(&traffic, &self.nfs.into_iter().map(|nf| nf.name).collect());
         }
         Simulated { events: events.after(0, usize::MAX) }
     }
@@ -227,13 +239,13 @@ impl Planned {
     }
 }
 
-fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Workers>) -> Lab {
+fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Workers>, judged: bool) -> Lab {
     env.directory.add(LOCAL_UDR, "udr");
     let local_udr = wiring.has_local_udr().then(|| (LOCAL_UDR.to_owned(), wiring.repository.clone()));
     let nfs = started.iter().map(|s| s.handle.clone()).collect();
     let amf = started.iter().find_map(|s| s.handle.amf.clone()).expect("every lab has an AMF");
     let client = LabClient::new(env.for_nf());
-    Lab { process: Process { env, nfs, local_udr }, amf, client, started, workers }
+    Lab { process: Process { env, nfs, local_udr }, amf, client, started, workers, judged }
 }
 
 /// Where the simulated hosts hand over what they started.
