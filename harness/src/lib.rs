@@ -10,6 +10,8 @@ pub mod demo;
 pub mod fault_spec;
 pub mod lab;
 pub mod operator;
+#[cfg(feature = "openapi")]
+pub mod oracle;
 pub mod process;
 pub mod registry;
 pub mod simulation;

@@ -13,5 +13,7 @@ mod lab;
 mod nf_start;
 mod nf_stop;
 mod operator_plane;
+#[cfg(feature = "openapi")]
+mod schema_true;
 mod steering;
 mod support;

@@ -24,6 +24,7 @@ mod margin;
 mod multipart;
 mod release_on_timeout;
 mod release_requests;
+mod schema_true;
 mod sdm_data;
 mod sdm_subscriptions;
 mod slots;

@@ -34,7 +34,7 @@ struct Conclusion<'a> {
 ///
 /// If the report cannot be written.
 pub async fn play(scenario: &Scenario, format: Format) -> io::Result<bool> {
-    let lab = (scenario.lab)().start().await;
+    let lab = (scenario.lab)().unjudged().start().await;
     let begin_ms = lab.process().env.clock.elapsed().as_secs_f64() * 1000.0;
     let played = (scenario.play)(&lab).await;
     let verdict = lab.verdict().await;

@@ -34,6 +34,7 @@ pub struct Builder {
     reaches_ues: bool,
     smf_amf: Option<String>,
     smf: SmfChoices,
+    judged: bool,
 }
 
 #[derive(Clone)]
@@ -56,6 +57,7 @@ impl Default for Builder {
             reaches_ues: false,
             smf_amf: None,
             smf: SmfChoices::default(),
+            judged: true,
         }
     }
 }
@@ -137,6 +139,13 @@ impl Builder {
         self
     }
 
+    /// What its NFs send is not held against OpenAPI files.
+    #[must_use]
+    pub fn unjudged(mut self) -> Self {
+        self.judged = false;
+        self
+    }
+
     fn repository(&self) -> Arc<Repository> {
         let repository = Repository::default();
         subscribers::provision_defaults(&repository);
@@ -186,7 +195,7 @@ impl Builder {
         for (nf, listener) in self.nfs.iter().zip(listeners) {
             started.push(nf.start(&env, &roots[&nf.name], &wiring, listener, &workers).await);
         }
-        assemble(env, started, &wiring, Some(workers))
+        assemble(env, started, &wiring, Some(workers), self.judged)
     }
 
     /// Plays `scenario` on the lab under simulation, from beginning to end.
@@ -219,14 +228,17 @@ impl Builder {
                 }
             });
         }
-        let (events, expected) = (env.events.clone(), self.nfs.len());
+        let (events, traffic, expected) = (env.events.clone(), env.traffic.clone(), self.nfs.len());
         sim.client("scenario", async move {
             let started = stage.all(expected).await;
-            scenario(Rc::new(assemble(env, started, &wiring, None))).await;
+            scenario(Rc::new(assemble(env, started, &wiring, None, false))).await;
             Ok(())
         });
         if let Err(error) = sim.run() {
             panic!("seed {}: {error}", weather.seed);
+        }
+        if self.judged {
+            super::expect_schema_true(&traffic, &self.nfs.into_iter().map(|nf| nf.name).collect());
         }
         Simulated { events: events.after(0, usize::MAX) }
     }
@@ -258,7 +270,7 @@ impl Planned {
     }
 }
 
-fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Workers>) -> Lab {
+fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Workers>, judged: bool) -> Lab {
     env.directory.add(LOCAL_UDR, "udr");
     let local_udr = wiring.has_local_udr().then(|| (LOCAL_UDR.to_owned(), wiring.repository.clone()));
     let nfs = started.iter().map(|s| s.handle.clone()).collect();
@@ -272,6 +284,7 @@ fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Wo
         client,
         started,
         workers,
+        judged,
     }
 }
 

@@ -29,6 +29,8 @@ use client::LabClient;
 use sbi::event::{Event, Kind};
 use sbi::fault::Rule;
 use sbi::server::{Held, Shards, Workers};
+use sbi::traffic::Traffic;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use udr::{Profile, Repository};
@@ -39,7 +41,8 @@ pub const PATIENCE: Duration = Duration::from_secs(90);
 /// How often it is looked whether a lab is at rest while nothing is heard of it.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A running lab. Dropping it ends its threads at once; [`Lab::stop`] says goodbye first.
+/// A running lab. Dropping it ends its threads at once; [`Lab::stop`] says goodbye first. At its end, what its NFs sent is
+/// held against the OpenAPI files, if `MOCK5G_OPENAPI_DIR` says where they are.
 pub struct Lab {
     process: Process,
     repository: Arc<Repository>,
@@ -47,6 +50,7 @@ pub struct Lab {
     client: LabClient,
     started: Vec<Started>,
     workers: Option<Workers>,
+    judged: bool,
 }
 
 impl Lab {
@@ -225,10 +229,25 @@ impl Lab {
     }
 }
 
+/// What the NFs `nfs` sent has to be as their APIs say, where there are files that say so; see [`crate::oracle`].
+#[cfg(feature = "openapi")]
+fn expect_schema_true(traffic: &Traffic, nfs: &BTreeSet<String>) {
+    let exchanges = traffic.after(None, 0).into_iter().map(|(_, exchange)| exchange);
+    let exchanges: Vec<_> = exchanges.filter(|exchange| nfs.contains(&*exchange.nf)).collect();
+    crate::oracle::expect_schema_true(&exchanges);
+}
+
+#[cfg(not(feature = "openapi"))]
+fn expect_schema_true(_: &Traffic, _: &BTreeSet<String>) {}
+
 impl Drop for Lab {
     fn drop(&mut self) {
         if let Some(workers) = self.workers.take() {
             workers.stop();
+            if self.judged {
+                let nfs = self.process.nfs.iter().map(|nf| nf.party.name.to_string()).collect();
+                expect_schema_true(&self.process.env.traffic, &nfs);
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ impl Operator {
 pub async fn serve(operator: Operator, listener: Box<dyn Listen>) {
     let party = Party { name: "operator".into(), env: quiet(&operator.process.env), ..unnoticed(&operator) };
     let app = App::new().app_data(web::Data::new(operator)).configure(routes);
-    let front = Front::new(party, server::handler(app).await, |_, _| false);
+    let front = Front::new(party, server::handler(app).await, |_, _, _| false);
     let serve = |connection| drop(tokio::task::spawn_local(front.clone().serve(connection)));
     server::accept(listener, serve).await;
 }

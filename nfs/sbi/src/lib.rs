@@ -21,6 +21,7 @@ pub mod party;
 pub mod policy;
 pub mod problem;
 pub mod release;
+pub mod schema;
 pub mod server;
 pub mod traffic;
 pub mod turns;

@@ -69,6 +69,8 @@ pub struct Exchange {
     pub request: Content,
     /// The answer; none if there was none.
     pub answer: Option<(StatusCode, Content)>,
+    /// Whether a fault rule was applied to it.
+    pub faulted: bool,
 }
 
 /// The exchanges of a process: a bounded ring.
@@ -128,6 +130,8 @@ pub struct Shown {
     content: ShownContent,
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<ShownAnswer>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    faulted: bool,
 }
 
 #[derive(Serialize)]
@@ -170,7 +174,8 @@ impl Serialize for ShownBody {
 
 impl From<(u64, Exchange)> for Shown {
     fn from((seq, exchange): (u64, Exchange)) -> Self {
-        let Exchange { unix_us, nf, direction, served, trace, peer, method, uri, request, answer } = exchange;
+        let Exchange { unix_us, nf, direction, served, trace, peer, method, uri, request, answer, faulted } =
+            exchange;
         let response =
             answer.map(|(status, content)| ShownAnswer { status: status.as_u16(), content: content.into() });
         Shown {
@@ -185,6 +190,7 @@ impl From<(u64, Exchange)> for Shown {
             uri,
             content: request.into(),
             response,
+            faulted,
         }
     }
 }
@@ -214,6 +220,7 @@ mod tests {
             uri: "/x".into(),
             request: Content::new(HeaderMap::new(), Bytes::copy_from_slice(body)),
             answer: Some((StatusCode::NO_CONTENT, Content::default())),
+            faulted: false,
         }
     }
 

@@ -45,6 +45,9 @@ pub enum Answer {
     Early,
 }
 
+/// The statuses whose errors hold an `SmContextCreateError`, TS 29.502 §A.2 (Rel-17); the others hold plain problem details.
+const WRAPPED: [u16; 6] = [400, 403, 404, 500, 503, 504];
+
 /// The SMF on one worker.
 pub struct Smf(Rc<Core>);
 
@@ -68,11 +71,12 @@ impl Nf for Smf {
 
     const APIS: &'static [&'static str] = &["/nsmf-pdusession/v1", "/nsmf-callback/v1"];
 
-    /// TS 29.502 §6.1.3.2.3.1 and §6.1.3.3.4.2 (Rel-17): errors of the creation and modification of an SM context are
+    /// TS 29.502 §6.1.3.2.3.1 and §6.1.3.3.4.2 (Rel-17): most errors of the creation and modification of an SM context are
     /// wrapped.
-    const WRAPS_ERRORS: WrapsErrors = |method, path| {
+    const WRAPS_ERRORS: WrapsErrors = |method, path, status| {
         method == "POST"
             && (path == SM_CONTEXTS || path.starts_with(SM_CONTEXTS) && path.ends_with("/modify"))
+            && WRAPPED.contains(&status.as_u16())
     };
 
     fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {

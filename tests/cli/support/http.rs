@@ -45,14 +45,25 @@ impl Answer {
 
 /// Sends one request on a connection of its own. `content_type` may be empty.
 pub fn request(protocol: Protocol, method: &str, uri: &str, content_type: &str, body: &[u8]) -> Answer {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let exchange = exchange(protocol, method, uri, content_type, Bytes::copy_from_slice(body));
-    let answer = runtime.block_on(async { tokio::time::timeout(PATIENCE, exchange).await });
-    let answer = answer.unwrap_or_else(|_| panic!("no answer to {method} {uri}"));
+    let answer = try_request(protocol, method, uri, content_type, body);
     answer.unwrap_or_else(|e| panic!("{method} {uri} over {protocol:?}: {e}"))
 }
 
-type Failed = Box<dyn std::error::Error>;
+/// The same; the server may be gone.
+pub fn try_request(
+    protocol: Protocol,
+    method: &str,
+    uri: &str,
+    content_type: &str,
+    body: &[u8],
+) -> Result<Answer, Failed> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let exchange = exchange(protocol, method, uri, content_type, Bytes::copy_from_slice(body));
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, exchange).await })?
+}
+
+/// Why there is no answer.
+pub type Failed = Box<dyn std::error::Error>;
 
 async fn exchange(
     protocol: Protocol,

@@ -3,12 +3,16 @@
 mod core;
 mod gate;
 mod http;
+#[cfg(feature = "openapi")]
+mod oracle;
 mod process;
 mod tool;
 
 pub use core::{Core, json_create, multipart_create};
 pub use gate::Gate;
 pub use http::{Answer, Protocol, request};
+#[cfg(feature = "openapi")]
+pub use oracle::exchanges;
 pub use process::{NfProcess, mock5g, wait_until};
 pub use tool::{Curl, tool};
 

@@ -3,6 +3,7 @@
 use super::{PATIENCE, Protocol, request};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -118,6 +119,14 @@ impl NfProcess {
         events.as_array().unwrap().iter().filter(|e| e["event"] == event).count()
     }
 
+    /// Asserts that what it sent so far is as the OpenAPI files say, if it still runs.
+    fn expect_schema_true(&self) {
+        #[cfg(feature = "openapi")]
+        if let Some(admin) = self.ready["admin"].as_str() {
+            mock5g::oracle::expect_schema_true(&super::exchanges(admin));
+        }
+    }
+
     /// What it said on stderr so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
@@ -144,6 +153,7 @@ impl NfProcess {
 
     /// Signals it and waits for its end.
     pub fn stop(self, signal: &str) -> Ended {
+        self.expect_schema_true();
         self.signal(signal);
         self.ended()
     }
@@ -151,8 +161,11 @@ impl NfProcess {
 
 impl Drop for NfProcess {
     fn drop(&mut self) {
+        let judged =
+            thread::panicking() || catch_unwind(AssertUnwindSafe(|| self.expect_schema_true())).is_ok();
         let _ = self.child.kill();
         let _ = self.child.wait();
+        assert!(judged, "what {} sent is not as the OpenAPI files say, see above", self.ready);
     }
 }
 

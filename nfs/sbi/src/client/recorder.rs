@@ -43,6 +43,8 @@ impl<'a> Recorder<'a> {
             uri: self.call.uri.clone(),
             request,
             answer,
+            // A rule on sending delays or refuses; it changes nothing.
+            faulted: false,
         });
     }
 }

@@ -10,6 +10,7 @@ use crate::party::Served;
 use crate::policy::LateRelease;
 use http::header::USER_AGENT;
 use http::{HeaderMap, Method};
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub(super) struct Arrival {
     pub(super) served: Served,
     pub(super) admission: Admission,
     pub(super) peer: Arc<str>,
+    /// Whether a fault rule was applied to it.
+    pub(super) faulted: Cell<bool>,
 }
 
 impl Front {
@@ -56,6 +59,7 @@ impl Front {
             served,
             admission,
             peer,
+            faulted: Cell::new(false),
         };
         self.party.emit(Kind::RequestReceived, self.facts(&arrival));
         self.tell_timing(&arrival);

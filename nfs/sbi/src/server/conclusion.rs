@@ -74,7 +74,7 @@ impl Front {
         answer: hyper::Response<ResponseBody>,
     ) -> hyper::Response<ResponseBody> {
         let is_problem = answer.headers().get(CONTENT_TYPE).is_some_and(|v| v == PROBLEM_JSON);
-        if !is_problem || !(self.wraps_errors)(&arrival.method, &arrival.path) {
+        if !is_problem || !(self.wraps_errors)(&arrival.method, &arrival.path, answer.status()) {
             return answer;
         }
         let (parts, body) = answer.into_parts();

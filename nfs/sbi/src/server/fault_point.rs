@@ -28,6 +28,7 @@ impl Front {
             deadline: arrival.served.deadline.as_ref(),
         };
         let fault = self.party.env.faults.take(on, &subject, self.now())?;
+        arrival.faulted.set(true);
         self.party.emit(Kind::FaultApplied, self.facts(arrival).detail(fault.to_string()));
         Some(fault)
     }

@@ -11,8 +11,8 @@ use crate::party::{Party, Served};
 use crate::problem::{Cause, ProblemDetails};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use http::Method;
 use http::header::HeaderValue;
+use http::{Method, StatusCode};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -70,9 +70,9 @@ impl Outcome {
 /// What becomes of a stream: an answer, or an error with which it is reset.
 pub(super) type End = Result<hyper::Response<ResponseBody>, h2::Error>;
 
-/// Which errors an API wraps as `{"error": {...}}` in `application/json`, by method and path; TS 29.502 §6.1.3.2.3.1
+/// Which errors an API wraps as `{"error": {...}}` in `application/json`, by method, path and status; TS 29.502 §6.1.3.2.3.1
 /// (Rel-17) does for the creation of SM contexts.
-pub type WrapsErrors = fn(&Method, &str) -> bool;
+pub type WrapsErrors = fn(&Method, &str, StatusCode) -> bool;
 
 /// The front of an NF on one worker.
 pub struct Front {

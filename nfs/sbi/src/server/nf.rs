@@ -35,7 +35,7 @@ pub trait Nf:
     fn routes(app: &mut web::ServiceConfig);
 
     /// Which errors its APIs wrap.
-    const WRAPS_ERRORS: WrapsErrors = |_, _| false;
+    const WRAPS_ERRORS: WrapsErrors = |_, _, _| false;
 }
 
 /// What an actor gets to work with on its thread.

@@ -27,6 +27,7 @@ impl Front {
             uri: arrival.target.clone(),
             request: arrival.recorded(),
             answer,
+            faulted: arrival.faulted.get(),
         });
     }
 }
