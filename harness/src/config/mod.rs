@@ -7,8 +7,8 @@ mod overlay;
 mod section;
 
 pub use section::{
-    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, NfSection, ReleaseSection,
-    SbiSection, SliceSection, SubscriberSection,
+    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, NfSection, OpenapiSection,
+    ReleaseSection, SbiSection, SchemaMode, SliceSection, SubscriberSection,
 };
 
 use api::common::PlmnId;
@@ -16,7 +16,7 @@ use sbi::party::NfType;
 use sbi::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The configuration of a process, as far as it was said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Config {
     /// The operator plane of a lab.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminSection>,
+    /// What messages are held against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub openapi: Option<OpenapiSection>,
     /// How every NF treats deadlines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DeadlineSection>,
@@ -113,6 +116,15 @@ impl Config {
             NfType::Udm => self.udm.as_ref(),
             NfType::Udr => self.udr.as_ref(),
         }
+    }
+
+    /// The same, with the OpenAPI files in `dir` if one is named.
+    #[must_use]
+    pub fn with_openapi(mut self, dir: Option<PathBuf>) -> Config {
+        if dir.is_some() {
+            self.openapi.get_or_insert_default().dir = dir;
+        }
+        self
     }
 
     /// The home network.
