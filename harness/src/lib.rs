@@ -14,6 +14,7 @@ pub mod operator;
 pub mod oracle;
 pub mod process;
 pub mod registry;
+pub mod schemas;
 pub mod simulation;
 pub mod subscribers;
 pub mod verdict;

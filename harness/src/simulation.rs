@@ -65,6 +65,7 @@ impl Weather {
             traffic: Traffic::default(),
             faults: Faults::default(),
             directory: Directory::default(),
+            schemas: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::operator::{self, Operator};
 use crate::process::{NfHandle, Process};
 use crate::registry::{self, LOCAL_UDR, Started, Wiring};
+use crate::schemas;
 use crate::subscribers;
 use sbi::env::Env;
 use sbi::net::Listen;
@@ -53,7 +54,7 @@ struct Ready<'a> {
 /// fault.
 pub(super) async fn host(plans: Vec<Plan>, admin: Place, config: &Config) -> Result<Exit, String> {
     let mut signals = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}"))?;
-    let env = Env::system();
+    let env = Env { schemas: schemas::wanted(config.openapi.as_ref())?, ..Env::system() };
     let mut bound = Vec::new();
     for plan in plans {
         bound.push(bind(plan, &env).await?);

@@ -18,6 +18,10 @@ pub(super) struct LabArgs {
     /// A configuration file
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Hold what others send against the OpenAPI files of 3GPP in this directory: what is not as they say is told, as an
+    /// event and in the log; openapi.mode in the configuration says whether it is also refused
+    #[arg(long, value_name = "DIR")]
+    openapi: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
@@ -34,7 +38,7 @@ use or the like, 130 Ctrl-C";
 
 pub(super) async fn run(args: LabArgs) -> Exit {
     let config = match super::load(args.config.as_deref()) {
-        Ok(config) => config,
+        Ok(config) => config.with_openapi(args.openapi),
         Err(exit) => return exit,
     };
     let plans = NfType::ALL.iter().map(|nf_type| plan(*nf_type, &config)).collect();

@@ -45,6 +45,10 @@ pub(super) struct NfArgs {
     /// above 64535]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     admin: Option<SocketAddr>,
+    /// Hold what others send against the OpenAPI files of 3GPP in this directory: what is not as they say is told, as an
+    /// event and in the log; openapi.mode in the configuration says whether it is also refused
+    #[arg(long, value_name = "DIR")]
+    openapi: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
@@ -71,13 +75,13 @@ fn peer(text: &str) -> Result<(NfType, String), String> {
     Ok((nf_type(name)?, crate::api_root::of(root)?))
 }
 
-pub(super) async fn run(args: NfArgs) -> Exit {
+pub(super) async fn run(mut args: NfArgs) -> Exit {
     if let Some(twice) = named_twice(&args.peers) {
         eprintln!("error: --peer names more than one {twice}; an NF calls one producer of each type");
         return Exit::Usage;
     }
     let config = match super::load(args.config.as_deref()) {
-        Ok(config) => config,
+        Ok(config) => config.with_openapi(args.openapi.take()),
         Err(exit) => return exit,
     };
     let (plan, admin) = args.plan(&config);

@@ -31,6 +31,7 @@ Example of a file, each key with its default:
   addresses: loopback              # or open5gs: 127.0.0.5:7777 and so on
   logger: {level: warn}
   admin: {bind: 127.0.0.1:9091}    # of a lab
+  openapi: {mode: warn}            # or refuse; dir: where 3GPP's OpenAPI files are
   deadline: {mode: reject, late_release: perform, on_client_gone: release, skew_tolerance_ms: 0, margin_ms: 5,
              strict: false}
   release: {settle_ms: 30000, wait_ms: 500, timer_ms: 3000, tries: 9, backoff_ms: 200}

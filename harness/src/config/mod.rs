@@ -7,8 +7,8 @@ mod overlay;
 mod section;
 
 pub use section::{
-    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, NfSection, ProfileSection,
-    ReleaseSection, SbiSection, SliceSection, SubscriberSection,
+    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, NfSection, OpenapiSection,
+    ProfileSection, ReleaseSection, SbiSection, SchemaMode, SliceSection, SubscriberSection,
 };
 
 use crate::registry::SmfChoices;
@@ -17,7 +17,7 @@ use sbi::party::NfType;
 use sbi::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The configuration of a process, as far as it was said.
@@ -36,6 +36,9 @@ pub struct Config {
     /// The operator plane of a lab.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminSection>,
+    /// What messages are held against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub openapi: Option<OpenapiSection>,
     /// How every NF treats deadlines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DeadlineSection>,
@@ -122,6 +125,15 @@ impl Config {
             NfType::Udm => self.udm.as_ref(),
             NfType::Udr => self.udr.as_ref(),
         }
+    }
+
+    /// The same, with the OpenAPI files in `dir` if one is named.
+    #[must_use]
+    pub fn with_openapi(mut self, dir: Option<PathBuf>) -> Config {
+        if dir.is_some() {
+            self.openapi.get_or_insert_default().dir = dir;
+        }
+        self
     }
 
     /// The home network.

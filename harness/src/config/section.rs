@@ -6,6 +6,7 @@ use sbi::party::NfType;
 use sbi::policy::{DeadlinePolicy, LateRelease, Mode, OnClientGone, Policy, ReleasePolicy};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 use udr::Profile;
 
@@ -52,6 +53,29 @@ pub struct AdminSection {
     /// Where the operator plane listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bind: Option<SocketAddr>,
+}
+
+/// `openapi.mode`: what is done about a request that is not as its API says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SchemaMode {
+    /// It is told.
+    #[default]
+    Warn,
+    /// It is told, and answered 400.
+    Refuse,
+}
+
+/// `openapi`: what messages are held against.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpenapiSection {
+    /// The directory of the OpenAPI files of 3GPP; without it nothing is held against anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
+    /// `warn` or `refuse`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SchemaMode>,
 }
 
 /// `sbi`.

@@ -65,13 +65,14 @@ fn unnoticed(operator: &Operator) -> Party {
     Party { policy, ..first.clone() }
 }
 
-/// Requests to the operator plane are no events of the NFs, and fault rules are not for them.
+/// Requests to the operator plane are no events of the NFs, and neither fault rules nor schemas are for them.
 fn quiet(env: &Env) -> Env {
     Env {
         events: Events::default(),
         traffic: Traffic::default(),
         faults: Faults::default(),
         directory: Directory::default(),
+        schemas: None,
         ..env.clone()
     }
 }

@@ -55,13 +55,6 @@ impl Checker {
         Checker { known: self.known.clone(), callbacks: Callbacks::default() }
     }
 
-    /// Remembers where a request wants to be called back. [`SchemaCheck::request`] does so too.
-    pub fn learn(&self, method: &Method, uri: &str, request: &Content) {
-        if let Some(found) = self.find(method, uri) {
-            self.learn_from(&found, request);
-        }
-    }
-
     fn find(&self, method: &Method, uri: &str) -> Option<Found> {
         let (path, query) = path_and_query(uri);
         let Some(route) = Route::find(&self.known.files, method.as_str(), path) else {
@@ -105,6 +98,12 @@ impl SchemaCheck for Checker {
         let found = self.find(method, uri)?;
         let violations = if answer.cut { Vec::new() } else { self.known.answer(&found, status, answer) };
         Some(Judged { operation: found.operation.name.clone(), violations })
+    }
+
+    fn learn(&self, method: &Method, uri: &str, request: &Content) {
+        if let Some(found) = self.find(method, uri) {
+            self.learn_from(&found, request);
+        }
     }
 }
 

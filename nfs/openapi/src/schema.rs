@@ -79,7 +79,15 @@ impl Schema {
         let attribute = at.split('/').nth(1).unwrap_or_default();
         let mandatory = attribute.is_empty() || self.required.contains(attribute);
         let cause = if mandatory { Cause::MandatoryIeIncorrect } else { Cause::OptionalIeIncorrect };
-        Violation::new(InvalidParam::body(at, short(error.to_string())), cause)
+        Violation::new(InvalidParam::body(at, reason(error)), cause)
+    }
+}
+
+/// What is wrong; it quotes a short value, not a whole object.
+fn reason(error: &ValidationError<'_>) -> String {
+    match error.instance().as_ref() {
+        Value::Array(_) | Value::Object(_) => short(error.masked_with("it").to_string()),
+        _ => short(error.to_string()),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::directory::Directory;
 use crate::event::Events;
 use crate::fault::Faults;
 use crate::net::{Net, Tcp};
+use crate::schema::Schemas;
 use crate::traffic::Traffic;
 use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
@@ -26,6 +27,8 @@ pub struct Env {
     pub faults: Faults,
     /// Names of authorities, for events.
     pub directory: Directory,
+    /// What the messages of others are held against, if anything.
+    pub schemas: Option<Schemas>,
 }
 
 impl Env {
@@ -39,6 +42,7 @@ impl Env {
             traffic: Traffic::default(),
             faults: Faults::default(),
             directory: Directory::default(),
+            schemas: None,
         }
     }
 

@@ -60,6 +60,8 @@ const SESSION: &str = "TS 23.502 §4.3.2.2.1 (Rel-17)";
 const STATUS: &str = "TS 29.502 §5.2.2.6 (Rel-17)";
 /// Messages to UE and access network.
 const TRANSFER: &str = "TS 29.518 §5.2.2.3.1 (Rel-17)";
+/// Errors of a protocol or an application in a message.
+const MESSAGES: &str = "TS 29.500 §5.2.7.2 (Rel-17)";
 /// What the standard does not speak of.
 const OURS: &str = "no clause: ours";
 
@@ -76,6 +78,8 @@ kinds! {
     TimingCompleted = "timing.completed", HEADERS;
     /// A request's stamp is so far from this NF's clock that the clocks differ.
     SkewObserved = "skew.observed", SYNCHRONISED;
+    /// A request, or an answer to ours, is not as the OpenAPI file of its API says.
+    SchemaViolated = "schema.violated", MESSAGES;
     /// A fault rule was applied.
     FaultApplied = "fault.applied", OURS;
     /// The client reset its stream or hung up before it was answered.

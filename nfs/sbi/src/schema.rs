@@ -1,9 +1,17 @@
 //! Messages held against the schemas of their API, by whoever can: this crate knows no schema.
 
+use crate::event::{Facts, Kind};
+use crate::party::Party;
 use crate::problem::{Cause, InvalidParam, ProblemDetails};
 use crate::traffic::Content;
 use http::{Method, StatusCode};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many peers and operations are remembered as logged; violations beyond are events only.
+const MAX_TOLD: usize = 1_024;
 
 /// Holds messages against the API descriptions of their operations.
 pub trait SchemaCheck: Send + Sync {
@@ -12,6 +20,39 @@ pub trait SchemaCheck: Send + Sync {
 
     /// Judges an answer to such a request.
     fn answer(&self, method: &Method, uri: &str, status: StatusCode, answer: &Content) -> Option<Judged>;
+
+    /// Remembers where a request wants to be called back, so that what is sent there can be judged.
+    fn learn(&self, method: &Method, uri: &str, request: &Content);
+}
+
+/// What the NFs of a process hold the messages of others against.
+#[derive(Clone)]
+pub struct Schemas {
+    pub(crate) check: Arc<dyn SchemaCheck>,
+    /// Whether a request that is not as its API says is refused.
+    pub(crate) refuse: bool,
+    told: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Schemas {
+    /// Violations are told; with `refuse`, a request with one that is not tolerated gets 400.
+    pub fn new(check: Arc<dyn SchemaCheck>, refuse: bool) -> Self {
+        Schemas { check, refuse, told: Arc::default() }
+    }
+
+    /// An event each time, a line in the log once per peer and operation.
+    pub(crate) fn tell(&self, party: &Party, facts: Facts, judged: &Judged) {
+        let (peer, told) = (facts.peer.clone().unwrap_or_default(), judged.told());
+        if self.first_time(&format!("{} {} {}", party.name, host(&peer), judged.operation)) {
+            tracing::warn!(nf = %party.name, %peer, operation = judged.operation, "schema.violated: {told}");
+        }
+        party.emit(Kind::SchemaViolated, facts.detail(told));
+    }
+
+    fn first_time(&self, what: &str) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.len() < MAX_TOLD && told.insert(what.to_owned())
+    }
 }
 
 /// What was found of a message.
@@ -39,6 +80,11 @@ impl Violation {
     pub fn new(param: InvalidParam, cause: Cause) -> Self {
         Violation { param, cause, tolerated: false }
     }
+}
+
+/// A peer without a name has another port on each connection.
+fn host(peer: &str) -> String {
+    peer.parse::<SocketAddr>().map_or_else(|_| peer.to_owned(), |at| at.ip().to_string())
 }
 
 impl fmt::Display for Violation {

@@ -7,6 +7,7 @@ mod budget;
 mod call;
 mod peer;
 mod recorder;
+mod schema_point;
 mod settling;
 
 pub use budget::{Bound, Budget};
@@ -215,8 +216,12 @@ impl Client {
             Ready::Connected(lease) => {
                 let request = self.request(served, call, budget)?;
                 let recorder = Recorder::of(&self.party, served, call, &request);
+                self.learn(call, &request);
                 let outcome = lease.send(request).await;
                 recorder.end(outcome.as_ref().ok());
+                if let Ok(answer) = &outcome {
+                    self.judge_answer(served, call, answer);
+                }
                 outcome
             }
         }

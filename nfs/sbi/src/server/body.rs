@@ -38,6 +38,7 @@ struct Passing {
     ahead: VecDeque<Bytes>,
     read: Vec<Bytes>,
     bytes_read: usize,
+    ended: bool,
 }
 
 impl RequestBody {
@@ -47,6 +48,7 @@ impl RequestBody {
             ahead: VecDeque::new(),
             read: Vec::new(),
             bytes_read: 0,
+            ended: false,
         })))
     }
 
@@ -69,6 +71,15 @@ impl RequestBody {
         let content = Content::new(headers, self.read_so_far());
         let cut = self.0.borrow().bytes_read > content.body.len() || !self.is_empty();
         Content { cut, ..content }
+    }
+
+    /// What was read ahead, with the headers of its request; cut if that is not the whole body.
+    pub(super) fn known_ahead(&self, headers: HeaderMap) -> Content {
+        let content = Content::new(headers, self.read_so_far());
+        let passing = self.0.borrow();
+        let whole =
+            passing.bytes_read == content.body.len() && (passing.ended || passing.incoming.is_end_stream());
+        Content { cut: !whole, ..content }
     }
 
     /// Reads the body, or as much of it as is kept, before its handler does; it still gets all of it.
@@ -117,6 +128,7 @@ impl RequestBody {
     fn poll_incoming(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let mut passing = self.0.borrow_mut();
         let frame = ready!(Pin::new(&mut passing.incoming).poll_frame(cx));
+        passing.ended |= frame.is_none();
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {

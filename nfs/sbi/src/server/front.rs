@@ -198,7 +198,10 @@ impl Front {
                 let served = arrival.served;
                 let patience = self.now() + BODY_PATIENCE;
                 let patience = served.work_deadline().map_or(patience, |d| d.at().min(patience));
-                (self.handler)(request, peer, served, patience).await
+                match self.judge(arrival, patience).await {
+                    Some(refused) => refused,
+                    None => (self.handler)(request, peer, served, patience).await,
+                }
             }
         };
         let end = self.conclude(arrival, outcome, gone).await;

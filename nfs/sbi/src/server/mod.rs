@@ -18,6 +18,7 @@ mod kind;
 mod nf;
 mod recorder;
 mod reply;
+mod schema_point;
 mod start;
 mod workers;
 
