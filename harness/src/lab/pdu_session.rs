@@ -2,7 +2,7 @@
 
 use crate::subscribers::{DEFAULT_DNN, dnn, supi};
 use amf::EstablishPduSession;
-use api::common::{PduSessionId, Snssai};
+use api::common::{PduSessionId, Snssai, Supi};
 use api::nsmf_pdusession::Session;
 use sbi::client::TimingMode;
 use std::time::Duration;
@@ -32,6 +32,13 @@ impl PduSession {
             s_nssai: Snssai::sst(1),
         };
         PduSession { session, max_rsp_time: None, timing: TimingMode::True, smf: None }
+    }
+
+    /// Of this subscriber.
+    #[must_use]
+    pub fn ue(mut self, supi: Supi) -> Self {
+        self.session.supi = supi;
+        self
     }
 
     /// Another of the UE's sessions.
