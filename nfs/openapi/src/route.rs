@@ -19,8 +19,8 @@ impl<'f> Route<'f> {
         let (file, rest) = files.serving(path)?;
         let paths = files.file(file)?.get("paths")?;
         let method = method.to_ascii_lowercase();
-        let templates: Vec<String> = paths.value().as_object()?.keys().cloned().collect();
-        let matching = templates.iter().filter_map(|t| matched(t, rest).map(|variables| (t, variables)));
+        let templates = paths.value().as_object()?.keys();
+        let matching = templates.filter_map(|t| matched(t, rest).map(|variables| (t, variables)));
         // The template with the fewest variables is the most concrete one.
         let (template, variables) = matching.min_by_key(|(_, variables)| variables.len())?;
         let path_item = paths.get(template)?;
