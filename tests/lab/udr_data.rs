@@ -74,6 +74,30 @@ async fn credentials_are_those_of_the_subscriber() {
 }
 
 #[actix::test]
+async fn the_sequence_number_of_the_credentials_is_patched_or_nothing_is() {
+    let lab = lab().start().await;
+    let path = format!("subscription-data/{SUPI}/authentication-data/authentication-subscription");
+    let patched = |items: Value| {
+        let call = request(&lab, Method::PATCH, "udr", &format!("/nudr-dr/v2/{path}"));
+        let call = call.with_body("application/json-patch+json", items.to_string());
+        async { send(&lab, call).await }
+    };
+    let set = |sqn: Value| json!([{"op": "replace", "path": "/sequenceNumber/sqn", "value": sqn}]);
+    assert_eq!(patched(set(json!("00000000002A"))).await.status, 204);
+    let whole = json!([{"op": "replace", "path": "/sequenceNumber", "value": {"sqn": "000000000041", "sqnScheme": "GENERAL"}}]);
+    assert_eq!(patched(whole).await.status, 204);
+    for wrong in [set(json!("41")), set(json!("00000000004g")), set(json!(65)), set(Value::Null)] {
+        let answer = patched(wrong.clone()).await;
+        assert_eq!(answer.status, 400, "{wrong}: {answer:?}");
+    }
+    let taken_away = json!([{"op": "remove", "path": "/authenticationMethod"}]);
+    assert_eq!(patched(taken_away).await.status, 400);
+    let there = read(&lab, &path).await;
+    let number = json!({"sqn": "000000000041", "sqnScheme": "GENERAL"});
+    assert_eq!((&there["sequenceNumber"], &there["authenticationMethod"]), (&number, &json!("5G_AKA")));
+}
+
+#[actix::test]
 async fn policy_data_are_narrowed_to_slice_and_data_network() {
     let lab = lab().start().await;
     let policy = format!("policy-data/ues/{SUPI}");
@@ -187,7 +211,8 @@ async fn of_late_patches_only_a_purge_is_carried_out() {
 
 #[actix::test]
 async fn a_write_whose_answer_cannot_be_handed_over_is_taken_back() {
-    let lab = lab().start().await;
+    // On one worker what follows comes after the taking back.
+    let lab = lab().workers(1).start().await;
     send(&lab, put(&lab, AMF_A)).await;
     lab.fault(Rule::at("udr").delay_ms(100).matching("PUT", "amf-3gpp-access").once());
     let mut connection = Connection::open(&lab.api_root("udr")).await;

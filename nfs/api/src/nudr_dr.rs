@@ -3,7 +3,7 @@
 //! ```text
 //! GET                 /nudr-dr/v2/subscription-data/{ueId}/{servingPlmnId}/provisioned-data?dataset-names=..
 //! GET                 /nudr-dr/v2/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/{set}
-//! GET                 /nudr-dr/v2/subscription-data/{ueId}/authentication-data/authentication-subscription
+//! GET PATCH           /nudr-dr/v2/subscription-data/{ueId}/authentication-data/authentication-subscription
 //! GET PUT DELETE      /nudr-dr/v2/subscription-data/{ueId}/authentication-data/authentication-status
 //! GET PUT PATCH       /nudr-dr/v2/subscription-data/{ueId}/context-data/amf-3gpp-access
 //! GET                 /nudr-dr/v2/subscription-data/{ueId}/context-data/smf-registrations

@@ -63,7 +63,9 @@ pub fn serve(server: &Server<'_>, operation: &Operation) -> Result<Reply, Failur
     match &resource {
         Resource::Provisioned { supi, .. } => provisioned::sets(server, operation, supi),
         Resource::ProvisionedSet { supi, set, .. } => provisioned::set(server, operation, supi, *set),
-        Resource::AuthenticationSubscription { supi } => authentication::subscription(server, supi),
+        Resource::AuthenticationSubscription { supi } => {
+            authentication::subscription(server, operation, supi)
+        }
         Resource::AuthenticationStatus { supi } => authentication::status(server, operation, supi),
         Resource::AmfRegistration { supi } => amf_registration::serve(server, operation, supi),
         Resource::SmfRegistrations { supi } => Ok(Reply::ok(&server.repository.smf_registrations(supi)?)),

@@ -189,10 +189,10 @@ impl Resource {
         match self {
             Resource::Provisioned { .. }
             | Resource::ProvisionedSet { .. }
-            | Resource::AuthenticationSubscription { .. }
             | Resource::SmfRegistrations { .. }
             | Resource::AmPolicyData { .. }
             | Resource::SmPolicyData { .. } => &["GET"],
+            Resource::AuthenticationSubscription { .. } => &["GET", "PATCH"],
             Resource::SdmSubscriptions { .. } => &["GET", "POST"],
             Resource::SubsToNotify => &["POST"],
             Resource::SubToNotify { .. } => &["GET", "DELETE"],

@@ -42,7 +42,10 @@ impl Front {
 
     /// Lets go of an answer. If it was a success, what it had made is released by its delivery.
     fn undeliverable(&self, arrival: &Arrival, answer: hyper::Response<ResponseBody>, why: &str) {
-        if answer.body().has_delivery() {
+        let was_success = answer.body().has_delivery();
+        // The NF is told first: who hears the event finds the release on its way.
+        drop(answer);
+        if was_success {
             self.party.emit(Kind::ResponseUndeliverable, self.facts(arrival).detail(why));
         }
     }

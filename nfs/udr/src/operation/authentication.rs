@@ -5,13 +5,43 @@ use super::{Operation, Server};
 use crate::repository::Place;
 use api::common::Supi;
 use api::decode::decode_kept;
-use api::nudr_dr::AuthEvent;
+use api::nudr_dr::{AuthEvent, AuthenticationSubscription};
+use api::patch::json_patch;
 use sbi::json;
+use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use sbi::server::{Failure, Reply};
 
-/// Reads the credentials. Not done: changing the sequence number.
-pub(super) fn subscription(server: &Server<'_>, supi: &Supi) -> Result<Reply, Failure> {
+/// GET and PATCH of the credentials. A PATCH, as a rule of the sequence number, stays even if its answer cannot be handed
+/// over (our choice): a number that is left out harms nobody, one that is used twice is refused by the UE.
+pub(super) fn subscription(
+    server: &Server<'_>,
+    operation: &Operation,
+    supi: &Supi,
+) -> Result<Reply, Failure> {
+    if operation.method == "PATCH" {
+        server.repository.change_authentication(supi, |there| patched(there, &operation.body))?;
+        return Ok(Reply::no_content());
+    }
     Ok(Reply::ok(&server.repository.provisioned(supi, |profile| profile.authentication.clone())?))
+}
+
+fn patched(
+    there: &AuthenticationSubscription,
+    patch: &[u8],
+) -> Result<AuthenticationSubscription, ProblemDetails> {
+    let patched: AuthenticationSubscription =
+        decode_kept(&json::to_bytes(&json_patch(&json::to_value(there), patch)?))?;
+    if patched.sequence_number.as_ref().is_some_and(|number| !is_sqn(&number.sqn)) {
+        let (pointer, reason) = ("/sequenceNumber/sqn", "expected 12 hexadecimal digits");
+        let problem = ProblemDetails::new(Cause::MandatoryIeIncorrect, format!("{pointer}: {reason}"));
+        return Err(problem.with_param(InvalidParam::body(pointer, reason)));
+    }
+    Ok(patched)
+}
+
+/// 48 bits, TS 29.505 §5.4.2.2a (Rel-17).
+fn is_sqn(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// GET, PUT and DELETE of the status. A PUT is answered 204 in any case.

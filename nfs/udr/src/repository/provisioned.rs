@@ -4,8 +4,8 @@ use super::Repository;
 use crate::profile::Profile;
 use api::common::{Dnn, Snssai, Supi};
 use api::nudm_sdm::{self, SessionManagementSubscriptionData};
-use api::nudr_dr::DataSet;
-use sbi::problem::Cause;
+use api::nudr_dr::{AuthenticationSubscription, DataSet};
+use sbi::problem::{Cause, ProblemDetails};
 use sbi::server::Failure;
 use serde_json::Value;
 
@@ -41,6 +41,17 @@ impl Repository {
     /// A part of the profile.
     pub fn provisioned<T>(&self, supi: &Supi, look: impl FnOnce(&Profile) -> T) -> Result<T, Failure> {
         self.with(supi, |s| look(&s.profile))
+    }
+
+    /// Changes the credentials in one step; nothing, if the change is refused.
+    pub fn change_authentication(
+        &self,
+        supi: &Supi,
+        change: impl FnOnce(&AuthenticationSubscription) -> Result<AuthenticationSubscription, ProblemDetails>,
+    ) -> Result<(), Failure> {
+        let mut subscriber = self.with_mut(supi)?;
+        subscriber.profile.authentication = change(&subscriber.profile.authentication)?;
+        Ok(())
     }
 
     /// The session data, narrowed to what was asked for.
