@@ -230,8 +230,8 @@ async fn the_smf_takes_what_a_real_amf_sends() {
 #[actix::test]
 async fn the_amf_takes_what_a_real_smf_sends() {
     let captures = captures("e2e", "amf", AT_AMF);
-    let Some(of_whom) = captures.first().and_then(|c| c.path.split('/').nth(4)) else { return };
-    let supi: Supi = of_whom.parse().unwrap();
+    let Some(first) = captures.first() else { return };
+    let supi: Supi = first.path.split('/').nth(4).unwrap().parse().unwrap();
     let profile = default_sm_data([("1".parse().unwrap(), vec!["internet".parse().unwrap()])]);
     let lab = Lab::builder().subscriber(supi.clone(), profile).start().await;
     assert_eq!(

@@ -116,6 +116,18 @@ async fn what_the_udr_does_not_list_was_never_made() {
 }
 
 #[actix::test]
+async fn an_sm_context_that_was_found_and_has_ended_by_itself_is_not_hanging() {
+    let smf = Stub::start().await;
+    smf.once("POST", "/sm-contexts", Reply::silence());
+    smf.on("POST", "/release", Reply::problem(404, "CONTEXT_NOT_FOUND"));
+    let lab = settling_soon(lab().peer(NfType::Smf, smf.root())).start().await;
+    assert_eq!(lab.establish(PduSession::default().max_rsp_time_ms(200)).await.as_str(), "gave_up");
+    let verdict = lab.verdict().await.to_string();
+    assert_eq!(verdict, "created 1, committed 0, released 1, hanging 0", "{}", lab.transcript());
+    assert_eq!((creates(&smf), smf.count("POST", "/release")), (2, 1));
+}
+
+#[actix::test]
 async fn a_lost_sm_context_is_found_by_repeating_its_creation() {
     for lost in [Effect::LoseResponse, Effect::Reset(2)] {
         let lab = settling_soon(mock5g::lab::Lab::builder()).start().await;

@@ -139,6 +139,7 @@ async fn a_subscription_that_no_longer_expires_stays() {
     let location = subscribed(&lab, &expiring).await;
     assert_eq!(send(&lab, modify(&lab, &location, &json!({"expires": null}))).await.status, 200);
     let soon = subscribed(&lab, &with(expiring, "dnn", json!("ims"))).await;
+    lab.settle().await;
     lab.step_clock("udm", 4_102_444_800_000 - crate::support::now_ms());
     let ended = |e: &sbi::event::Event| is("udm", Kind::ReleaseConfirmed)(e) && e.time.starts_with("2100");
     lab.wait_for("the end of the other one", ended).await;

@@ -90,6 +90,12 @@ async fn the_sequence_number_of_the_credentials_is_patched_or_nothing_is() {
         let answer = patched(wrong.clone()).await;
         assert_eq!(answer.status, 400, "{wrong}: {answer:?}");
     }
+    let longer = json!([{"op": "add", "path": "/sequenceNumber/x", "value": "x".repeat(5_000)}]);
+    let another = json!([{"op": "replace", "path": "/encOpcKey", "value": "00"}]);
+    for forbidden in [longer, another] {
+        let answer = patched(forbidden).await;
+        assert_eq!(answer.problem().cause.as_deref(), Some("MODIFICATION_NOT_ALLOWED"), "{answer:?}");
+    }
     let taken_away = json!([{"op": "remove", "path": "/authenticationMethod"}]);
     assert_eq!(patched(taken_away).await.status, 400);
     let there = read(&lab, &path).await;

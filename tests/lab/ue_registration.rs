@@ -2,12 +2,14 @@
 //! our rule 15: a registration that was given up is purged with the AMF's own GUAMI.
 
 use crate::support::stub::{Gate, Reply, Stub};
-use crate::support::{SUPI, held, is, is_about, lab, lab_with_udm, ms};
+use crate::support::{SUPI, held, is, is_about, lab, lab_with_udm, ms, send};
 use amf::{RegisterUe, Released};
-use mock5g::lab::Lab;
-use sbi::client::TimingMode;
+use http::Method;
+use mock5g::lab::{Lab, PduSession};
+use sbi::client::{Call, TimingMode};
 use sbi::event::Kind;
 use sbi::fault::{Effect, Rule};
+use sbi::party::NfType;
 use serde_json::{Value, json};
 
 const SLOT: &str = "/registrations/amf-3gpp-access";
@@ -29,7 +31,7 @@ async fn registered(lab: &Lab) {
 async fn a_ue_is_registered_and_deregistered_with_all_that_was_made() {
     let lab = lab().start().await;
     registered(&lab).await;
-    assert_eq!(lab.establish(mock5g::lab::PduSession::default()).await.as_str(), "established");
+    assert_eq!(lab.establish(PduSession::default()).await.as_str(), "established");
     let verdict = lab.expect_nothing_hanging().await;
     assert_eq!(
         verdict.committed, 9,
@@ -43,10 +45,7 @@ async fn a_ue_is_registered_and_deregistered_with_all_that_was_made() {
 
 #[actix::test]
 async fn what_is_sent_is_what_a_udm_reads() {
-    let udm = Stub::start().await;
-    for data in ["/am-data", "/smf-select-data"] {
-        udm.on("GET", data, Reply::json(200, &json!({})));
-    }
+    let udm = udm_with_data().await;
     let lab = lab_with_udm(&udm).start().await;
     registered(&lab).await;
     assert_eq!(udm.methods(), ["PUT", "GET", "GET", "POST"]);
@@ -117,6 +116,89 @@ async fn registering_again_replaces_and_failing_to_leaves_the_older_one() {
     assert_eq!(lab.expect_nothing_hanging().await.committed, 0);
 }
 
+/// A UDM that has all that an AMF reads.
+async fn udm_with_data() -> Stub {
+    let udm = Stub::start().await;
+    for data in ["/am-data", "/smf-select-data"] {
+        udm.on("GET", data, Reply::json(200, &json!({})));
+    }
+    udm
+}
+
+/// Tells the AMF at the address that it gave in its newest registration.
+async fn tell(lab: &Lab, udm: &Stub, reason: &str) -> u16 {
+    let put = udm.received("PUT", SLOT).pop().unwrap().json();
+    let news = json!({"deregReason": reason, "accessType": "3GPP_ACCESS"});
+    let call = Call::new(Method::POST, put["deregCallbackUri"].as_str().unwrap()).with_json(&news);
+    send(lab, call).await.status.as_u16()
+}
+
+#[actix::test]
+async fn an_amf_that_is_replaced_while_it_registers_gives_up_and_puts_nothing_back() {
+    for was_registered in [false, true] {
+        let (udm, gate) = (udm_with_data().await, Gate::closed());
+        let lab = lab_with_udm(&udm).start().await;
+        if was_registered {
+            registered(&lab).await;
+        }
+        udm.once("GET", "/am-data", Reply::json(200, &json!({})).behind(&gate));
+        udm.on("PATCH", SLOT, Reply::problem(403, "INVALID_GUAMI"));
+        let news = async {
+            let reads = if was_registered { 2 } else { 1 };
+            while udm.count("GET", "/am-data") < reads {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(tell(&lab, &udm, "UE_INITIAL_REGISTRATION").await, 204);
+            gate.open();
+        };
+        let (outcome, ()) = tokio::join!(lab.register(ue(5_000)), news);
+        assert_eq!(outcome.as_str(), "gave_up", "{}", lab.transcript());
+        assert_eq!(lab.verdict().await.hanging, 0, "{}", lab.transcript());
+        assert_eq!(lab.deregister(&SUPI.parse().unwrap()).await, Released::Unknown);
+        lab.settle().await;
+        let puts = if was_registered { 2 } else { 1 };
+        assert_eq!((udm.count("PUT", SLOT), udm.count("PATCH", SLOT)), (puts, 1), "{:?}", udm.methods());
+    }
+}
+
+#[actix::test]
+async fn the_sessions_of_a_ue_that_has_moved_are_the_other_amfs() {
+    for (reason, releases) in
+        [("UE_INITIAL_REGISTRATION", 1), ("SUBSCRIPTION_WITHDRAWN", 1), ("UE_REGISTRATION_AREA_CHANGE", 0)]
+    {
+        let (udm, smf) = (udm_with_data().await, Stub::start().await);
+        let lab = lab_with_udm(&udm).peer(NfType::Smf, smf.root()).start().await;
+        registered(&lab).await;
+        assert_eq!(lab.establish(PduSession::default()).await.as_str(), "established");
+        assert_eq!(tell(&lab, &udm, reason).await, 204);
+        udm.wait("DELETE", "/sdm-subscriptions").await;
+        lab.settle().await;
+        assert_eq!((smf.count("POST", "/release"), udm.count("PATCH", SLOT)), (releases, 0), "{reason}");
+        assert_eq!(lab.release(&PduSession::default()).await, Released::Unknown, "{reason}");
+        assert_eq!(tell(&lab, &udm, reason).await, 404, "it is not ours any more");
+    }
+}
+
+#[actix::test]
+async fn changed_data_are_noted_and_what_is_no_notification_is_refused() {
+    let udm = udm_with_data().await;
+    let lab = lab_with_udm(&udm).start().await;
+    registered(&lab).await;
+    let subscription = udm.received("POST", "/sdm-subscriptions")[0].json();
+    let address = subscription["callbackReference"].as_str().unwrap().to_owned();
+    let news = json!({"notifyItems": [{"resourceId": "am-data", "changes": [{"op": "ADD", "path": "/x"}]}]});
+    for (address, body, status) in [
+        (&address, &news, 204),
+        (&address, &json!({}), 400),
+        (&address, &json!([]), 400),
+        (&format!("{address}x"), &news, 404),
+    ] {
+        let answer = send(&lab, Call::new(Method::POST, address).with_json(body)).await;
+        assert_eq!(answer.status, status, "{address} {body}: {answer:?}");
+    }
+    assert_eq!(lab.count("amf", Kind::StatusNotified), 1);
+}
+
 /// The UDM tells the AMF that another one has its UE.
 #[actix::test]
 async fn an_amf_that_was_replaced_forgets_its_ue_and_purges_nothing() {
@@ -132,8 +214,8 @@ async fn an_amf_that_was_replaced_forgets_its_ue_and_purges_nothing() {
     theirs["guami"]["amfId"] = json!("ffffff");
     theirs["deregCallbackUri"] = json!("http://127.0.0.1:9/gone");
     let path = format!("/nudm-uecm/v1/{SUPI}{SLOT}");
-    let put = crate::support::request(&lab, http::Method::PUT, "udm", &path).with_json(&theirs);
-    assert_eq!(crate::support::send(&lab, put).await.status, 204);
+    let put = crate::support::request(&lab, Method::PUT, "udm", &path).with_json(&theirs);
+    assert_eq!(send(&lab, put).await.status, 204);
     lab.wait_for("the news", is("amf", Kind::StatusNotified)).await;
     lab.settle().await;
     assert_eq!(lab.deregister(&SUPI.parse().unwrap()).await, Released::Unknown);

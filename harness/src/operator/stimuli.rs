@@ -153,6 +153,7 @@ async fn deregister(
     match amf.of(supi.as_str()).send(DeregisterUe { supi: supi.clone() }).await.map_err(|_| stopping())? {
         Released::Asked => Ok(Reply::no_content()),
         Released::Unknown => Err(ProblemDetails::plain(404, format!("{supi} is not registered")).into()),
+        Released::Busy => Err(busy()),
     }
 }
 
@@ -191,6 +192,7 @@ async fn release(
         Released::Unknown => {
             Err(ProblemDetails::plain(404, format!("{supi} has no established session {id}")).into())
         }
+        Released::Busy => Err(busy()),
     }
 }
 
@@ -205,6 +207,10 @@ fn named_amf(request: &HttpRequest, operator: &Operator) -> Result<(String, Shar
     let mut amfs = operator.process.nfs.iter().filter(|nf| name.is_none_or(|name| &*nf.party.name == name));
     let found = amfs.find_map(|nf| Some((nf.party.name.to_string(), nf.amf.clone()?)));
     found.ok_or_else(|| ProblemDetails::plain(404, "there is no such AMF in this process").into())
+}
+
+fn busy() -> Failure {
+    ProblemDetails::plain(503, "another procedure for it is under way; try again").into()
 }
 
 fn stopping() -> Failure {

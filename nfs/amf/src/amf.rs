@@ -1,7 +1,7 @@
 //! The AMF's actor and its app.
 
 use crate::session::{PduSession, SessionKey};
-use crate::ue::Ue;
+use crate::ue::{Registering, Ue};
 use crate::{n1n2_message_transfer, status_notification, ue};
 use actix::{Actor, Context, Handler, MessageResult};
 use actix_web::web;
@@ -36,6 +36,7 @@ pub(crate) struct Core {
     pub(crate) establishing: RefCell<BTreeMap<SessionKey, bool>>,
     pub(crate) turns: Turns<SessionKey>,
     pub(crate) ues: RefCell<BTreeMap<Supi, Ue>>,
+    pub(crate) registering: RefCell<BTreeMap<Supi, Registering>>,
     pub(crate) ue_turns: Turns<Supi>,
 }
 
@@ -58,6 +59,7 @@ impl Nf for Amf {
             establishing: RefCell::default(),
             turns: Turns::default(),
             ues: RefCell::default(),
+            registering: RefCell::default(),
             ue_turns: Turns::default(),
         }))
     }

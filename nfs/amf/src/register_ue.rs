@@ -4,15 +4,16 @@
 //! 2. reads what the UE may do,
 //! 3. subscribes to changes of that.
 //!
-//! When it gives up, 3 is released and the registration purged, which cannot hit another AMF's: it names its own GUAMI.
+//! When it gives up, 3 is released and the registration purged, which cannot hit another AMF's: it names its own GUAMI. A
+//! registration of its own that stood there before is put back, unless another AMF is known to have taken over.
 
 use crate::amf::{Amf, Core};
 use crate::establish_pdu_session::{Outcome, ended};
-use crate::ue::Ue;
+use crate::ue::{DEREG_NOTIFY, Registering, SDM_NOTIFY, Ue, callback_path};
 use actix::{Context, Handler, Message, ResponseFuture};
 use api::common::{AmfId, Guami, NfInstanceId, Rest, Supi};
 use api::nudm_sdm::{self, SdmSubscription};
-use api::nudm_uecm::{self, Amf3GppAccessRegistration};
+use api::nudm_uecm::Amf3GppAccessRegistration;
 use http::Method;
 use sbi::client::{Call, TimingMode, Upstream};
 use sbi::event::Kind;
@@ -50,7 +51,7 @@ async fn register(core: Rc<Core>, message: RegisterUe) -> Outcome {
     let party = &core.shard.party;
     let served = Served { own_timer: message.max_rsp_time, ..Served::own(party) };
     let outcome = match core.shard.turn(&core.ue_turns, message.supi.clone(), &served).await {
-        Ok(_turn) => core.register_ue(served, &message).await.unwrap_or_else(|e| ended(e, served.trace)),
+        Ok(_turn) => core.attempt_registration(served, &message).await,
         Err(_) => Outcome::GaveUp { answer: None, trace: served.trace },
     };
     party.emit(Kind::RegistrationEnded, served.facts(party).detail(outcome.as_str()));
@@ -58,16 +59,32 @@ async fn register(core: Rc<Core>, message: RegisterUe) -> Outcome {
 }
 
 impl Core {
-    async fn register_ue(&self, served: Served, message: &RegisterUe) -> Result<Outcome, Upstream> {
+    async fn attempt_registration(&self, served: Served, message: &RegisterUe) -> Outcome {
+        let notified_as = self.shard.party.env.entropy.uuid().to_string();
+        let registering = Registering { notified_as: notified_as.clone(), is_taken_over: false };
+        self.registering.borrow_mut().insert(message.supi.clone(), registering);
+        let outcome = self.register_ue(served, message, notified_as).await;
+        self.registering.borrow_mut().remove(&message.supi);
+        outcome.unwrap_or_else(|upstream| ended(upstream, served.trace))
+    }
+
+    async fn register_ue(
+        &self,
+        served: Served,
+        message: &RegisterUe,
+        notified_as: String,
+    ) -> Result<Outcome, Upstream> {
         let (supi, timing) = (&message.supi, message.timing);
         let mut attempt = Attempt::begin(&self.shard.ledger, served);
-        let notified_as = self.shard.party.env.entropy.uuid().to_string();
         attempt.create(self.registration(supi, &notified_as, timing)).await?;
         for data in ["am-data", "smf-select-data"] {
             let path = nudm_sdm::data_of(supi, data, &self.config.plmn);
             attempt.read(Call { timing, ..Call::get(self.at_udm(&path)) }).await?;
         }
         attempt.create(self.subscription(supi, &notified_as, timing)).await?;
+        if self.registering.borrow().get(supi).is_some_and(|ue| ue.is_taken_over) {
+            return Ok(Outcome::GaveUp { answer: None, trace: served.trace });
+        }
         let owner = format!("ue {} {supi}", served.request);
         attempt.commit(owner.clone()).await?;
         let ue = Ue { owner: owner.clone(), notified_as };
@@ -77,18 +94,12 @@ impl Core {
         if let Some(older) = older {
             self.shard.ledger.disown(&older.owner).await;
         }
-        let location = self.at_udm(&nudm_uecm::amf_registration(supi));
-        Ok(Outcome::Established { location, trace: served.trace })
-    }
-
-    fn at_udm(&self, path: &str) -> String {
-        format!("{}{path}", self.config.udm)
+        Ok(Outcome::Established { location: self.registration_uri(supi), trace: served.trace })
     }
 
     /// Where what the UDM tells of a UE goes.
     fn callback(&self, supi: &Supi, what: &str, notified_as: &str) -> String {
-        let supi = api::percent::encoded(supi.as_str());
-        format!("{}/namf-callback/v1/{supi}/{what}/{notified_as}", self.shard.party.api_root)
+        format!("{}{}", self.shard.party.api_root, callback_path(supi, what, notified_as))
     }
 
     /// How radio and UE know this AMF: each instance by an id of its own.
@@ -101,18 +112,18 @@ impl Core {
 
     /// R4. There is no DELETE, and a registration of this AMF's own that stands there is written again.
     fn registration(&self, supi: &Supi, notified_as: &str, timing: TimingMode) -> Creation {
-        let uri = self.at_udm(&nudm_uecm::amf_registration(supi));
+        let uri = self.registration_uri(supi);
         let registration = Amf3GppAccessRegistration {
             amf_instance_id: NfInstanceId(self.shard.party.instance_id),
             purge_flag: None,
-            dereg_callback_uri: self.callback(supi, "dereg-notify", notified_as),
+            dereg_callback_uri: self.callback(supi, DEREG_NOTIFY, notified_as),
             initial_registration_ind: Some(true),
             guami: self.guami(),
             rat_type: "NR".into(),
             rest: Rest::new(),
         };
         let older = self.ues.borrow().get(supi).map(|ue| Amf3GppAccessRegistration {
-            dereg_callback_uri: self.callback(supi, "dereg-notify", &ue.notified_as),
+            dereg_callback_uri: self.callback(supi, DEREG_NOTIFY, &ue.notified_as),
             ..registration.clone()
         });
         let purge = json!({"guami": self.guami(), "purgeFlag": true});
@@ -128,7 +139,7 @@ impl Core {
 
     fn subscription(&self, supi: &Supi, notified_as: &str, timing: TimingMode) -> Creation {
         let instance_id = NfInstanceId(self.shard.party.instance_id);
-        let address = self.callback(supi, "sdm-notify", notified_as);
+        let address = self.callback(supi, SDM_NOTIFY, notified_as);
         let monitored = self.at_udm(&nudm_sdm::data(supi, "am-data"));
         let subscription = SdmSubscription::new(instance_id, address, monitored);
         let unique = SdmSubscription { unique_subscription: Some(true), ..subscription.clone() };

@@ -22,8 +22,10 @@ pub struct ReleasePduSession {
 pub enum Released {
     /// Its release was sent, and answered or is being tried again.
     Asked,
-    /// No such session is established.
+    /// There is nothing of that name.
     Unknown,
+    /// Its turn did not come in the AMF's time.
+    Busy,
 }
 
 impl Handler<ReleasePduSession> for Amf {
@@ -34,11 +36,11 @@ impl Handler<ReleasePduSession> for Amf {
     }
 }
 
-async fn release(core: Rc<Core>, message: ReleasePduSession) -> Released {
+pub(crate) async fn release(core: Rc<Core>, message: ReleasePduSession) -> Released {
     let key = SessionKey { supi: message.supi, pdu_session_id: message.pdu_session_id };
     let served = Served::own(&core.shard.party);
     let Ok(_turn) = core.shard.turn(&core.turns, key.clone(), &served).await else {
-        return Released::Unknown;
+        return Released::Busy;
     };
     let session = core.sessions.borrow_mut().remove(&key);
     // One that a later attempt replaced at its SMF is gone, though that attempt failed.

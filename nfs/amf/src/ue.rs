@@ -1,12 +1,16 @@
 //! The UEs that an AMF has registered, and what the UDM tells of them: TS 29.503 §5.3.2.3 and §5.2.2.5 (Rel-17).
 
 use crate::amf::{Amf, Core};
-use actix::{Context, Handler, Message, ResponseFuture};
+use crate::release_pdu_session::{ReleasePduSession, release};
+use crate::session::SessionKey;
+use actix::{Context, Handler, Message};
 use actix_web::web;
 use api::common::Supi;
 use api::decode::decode;
-use api::nudm_uecm::{self, DeregistrationData};
+use api::nudm_sdm::ModificationNotification;
+use api::nudm_uecm::{self, DeregistrationData, DeregistrationReason};
 use api::path::variable;
+use api::percent::encoded;
 use bytes::Bytes;
 use sbi::event::Kind;
 use sbi::party::Served;
@@ -15,7 +19,14 @@ use sbi::release::SlotKey;
 use sbi::server::{Failure, Reply, Shards};
 use std::rc::Rc;
 
+const CALLBACK: &str = "/namf-callback/v1";
+/// The last but one segment of the callback that tells of the end of a registration.
+pub(crate) const DEREG_NOTIFY: &str = "dereg-notify";
+/// The same of changed data.
+pub(crate) const SDM_NOTIFY: &str = "sdm-notify";
+
 /// A registered UE.
+#[derive(Clone)]
 pub(crate) struct Ue {
     /// Names in the ledger what was made for it.
     pub(crate) owner: String,
@@ -23,90 +34,162 @@ pub(crate) struct Ue {
     pub(crate) notified_as: String,
 }
 
-/// The routes.
-pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    let of_ue = |what: &str| web::resource(format!("/namf-callback/v1/{{supi}}/{what}/{{name}}"));
-    app.service(of_ue("dereg-notify").route(web::post().to(deregistered)))
-        .service(of_ue("sdm-notify").route(web::post().to(changed)));
+/// A UE that is being registered.
+pub(crate) struct Registering {
+    /// What the UDM's notifications about this registration are named by.
+    pub(crate) notified_as: String,
+    /// Another AMF has registered the UE meanwhile.
+    pub(crate) is_taken_over: bool,
 }
 
-/// What the UDM tells of a UE.
+/// Where the UDM shall tell of a UE. Each registration has a name of its own: what is told late of an older one does not
+/// end a newer one.
+pub(crate) fn callback_path(supi: &Supi, what: &str, notified_as: &str) -> String {
+    format!("{CALLBACK}/{}/{what}/{notified_as}", encoded(supi.as_str()))
+}
+
+/// The routes.
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    let of_ue = |what: &str| web::resource(format!("{CALLBACK}/{{supi}}/{what}/{{name}}"));
+    app.service(of_ue(DEREG_NOTIFY).route(web::post().to(dereg_notify)))
+        .service(of_ue(SDM_NOTIFY).route(web::post().to(sdm_notify)));
+}
+
+/// What the UDM tells.
+enum News {
+    Deregistered(DeregistrationReason),
+    DataChanged,
+}
+
+/// News of a UE.
 #[derive(Message)]
 #[rtype(result = "Result<Reply, Failure>")]
-struct Told {
+struct Notification {
     served: Served,
     supi: Supi,
     notified_as: String,
-    /// Another AMF has it now; else its data have changed.
-    deregistered: bool,
+    news: News,
 }
 
-async fn deregistered(
+async fn dereg_notify(
     path: web::Path<(String, String)>,
     body: Bytes,
     served: Served,
     shards: web::Data<Shards<Amf>>,
 ) -> Result<Reply, Failure> {
-    let _: DeregistrationData = decode(&body)?;
-    tell(path.into_inner(), served, &shards, true).await
+    let data: DeregistrationData = decode(&body)?;
+    take_notification(path.into_inner(), served, &shards, News::Deregistered(data.dereg_reason)).await
 }
 
-async fn changed(
+async fn sdm_notify(
     path: web::Path<(String, String)>,
+    body: Bytes,
     served: Served,
     shards: web::Data<Shards<Amf>>,
 ) -> Result<Reply, Failure> {
-    tell(path.into_inner(), served, &shards, false).await
+    let _: ModificationNotification = decode(&body)?;
+    take_notification(path.into_inner(), served, &shards, News::DataChanged).await
 }
 
-async fn tell(
+async fn take_notification(
     (supi, notified_as): (String, String),
     served: Served,
     shards: &Shards<Amf>,
-    deregistered: bool,
+    news: News,
 ) -> Result<Reply, Failure> {
     let supi: Supi = variable("supi", &supi)?;
-    shards.ask(shards.of(supi.as_str()), Told { served, supi, notified_as, deregistered }).await
+    shards.ask(shards.of(supi.as_str()), Notification { served, supi, notified_as, news }).await
 }
 
-impl Handler<Told> for Amf {
-    type Result = ResponseFuture<Result<Reply, Failure>>;
+impl Handler<Notification> for Amf {
+    type Result = Result<Reply, Failure>;
 
-    fn handle(&mut self, message: Told, _: &mut Context<Self>) -> Self::Result {
-        let core = self.0.clone();
-        Box::pin(async move { take(core, message) })
+    fn handle(&mut self, message: Notification, _: &mut Context<Self>) -> Self::Result {
+        self.0.clone().take_news(&message)
     }
-}
-
-fn take(core: Rc<Core>, told: Told) -> Result<Reply, Failure> {
-    let known = core.ues.borrow().get(&told.supi).is_some_and(|ue| ue.notified_as == told.notified_as);
-    if !known {
-        return Err(Failure::new(Cause::ContextNotFound, "no such registration is in use"));
-    }
-    let what = if told.deregistered { "deregistered" } else { "its data have changed" };
-    let party = &core.shard.party;
-    party.emit(Kind::StatusNotified, told.served.facts(party).detail(format!("{}: {what}", told.supi)));
-    if told.deregistered {
-        let slot = SlotKey::Uri(format!("{}{}", core.config.udm, nudm_uecm::amf_registration(&told.supi)));
-        core.shard.ledger.ended_in_slot(&slot);
-        actix::spawn(async move { core.forget_ue(&told.supi).await });
-    }
-    Ok(Reply::no_content())
 }
 
 impl Core {
-    /// Releases whatever was made for a UE, its sessions first; whether it was registered.
-    pub(crate) async fn forget_ue(&self, supi: &Supi) -> bool {
-        let Some(ue) = self.ues.borrow_mut().remove(supi) else { return false };
-        let sessions: Vec<_> =
-            self.sessions.borrow().keys().filter(|key| key.supi == *supi).cloned().collect();
-        for key in sessions {
-            let session = self.sessions.borrow_mut().remove(&key);
-            if let Some(session) = session {
-                self.shard.ledger.disown(&session.owner).await;
-            }
+    fn take_news(self: Rc<Self>, message: &Notification) -> Result<Reply, Failure> {
+        if !self.is_about_us(message) {
+            return Err(Failure::new(Cause::ContextNotFound, "no such registration is in use"));
         }
+        let what = match &message.news {
+            News::Deregistered(reason) => format!("deregistered, {}", reason.as_str()),
+            News::DataChanged => "its data have changed".into(),
+        };
+        let party = &self.shard.party;
+        let told = message.served.facts(party).detail(format!("{}: {what}", message.supi));
+        party.emit(Kind::StatusNotified, told);
+        if let News::Deregistered(reason) = &message.news {
+            self.forget_taken_over(&message.supi, &message.notified_as, reason);
+        }
+        Ok(Reply::no_content())
+    }
+
+    fn is_about_us(&self, message: &Notification) -> bool {
+        let Notification { supi, notified_as, .. } = message;
+        self.ues.borrow().get(supi).is_some_and(|ue| ue.notified_as == *notified_as)
+            || self.registering.borrow().get(supi).is_some_and(|ue| ue.notified_as == *notified_as)
+    }
+
+    /// The registration is another AMF's: nothing of ours may be purged or put back there. Its sessions are released if the
+    /// UE begins anew or may no longer; if it has only moved, they are the other AMF's.
+    fn forget_taken_over(self: Rc<Self>, supi: &Supi, notified_as: &str, reason: &DeregistrationReason) {
+        let slot = SlotKey::Uri(self.registration_uri(supi));
+        self.shard.ledger.ended_in_slot(&slot);
+        self.shard.ledger.forget_beneath(&slot);
+        if let Some(registering) = self.registering.borrow_mut().get_mut(supi) {
+            registering.is_taken_over |= registering.notified_as == notified_as;
+        }
+        let has_moved = *reason == DeregistrationReason::UE_REGISTRATION_AREA_CHANGE;
+        if has_moved {
+            self.hand_over_sessions(supi);
+        }
+        let (supi, ue) = (supi.clone(), self.ues.borrow_mut().remove(supi));
+        actix::spawn(async move {
+            self.clone().release_sessions(&supi).await;
+            if let Some(ue) = ue {
+                self.shard.ledger.disown(&ue.owner).await;
+            }
+        });
+    }
+
+    /// Forgets the sessions of a UE, and releases nothing.
+    fn hand_over_sessions(&self, supi: &Supi) {
+        let mut sessions = self.sessions.borrow_mut();
+        for (_, session) in sessions.extract_if(.., |key, _| key.supi == *supi) {
+            self.shard.ledger.ended(&session.owner);
+        }
+    }
+
+    /// Releases the sessions of a UE; one that is being established once it is.
+    async fn release_sessions(self: Rc<Self>, supi: &Supi) {
+        for SessionKey { supi, pdu_session_id } in self.sessions_of(supi) {
+            release(self.clone(), ReleasePduSession { supi, pdu_session_id }).await;
+        }
+    }
+
+    fn sessions_of(&self, supi: &Supi) -> Vec<SessionKey> {
+        let (established, establishing) = (self.sessions.borrow(), self.establishing.borrow());
+        established.keys().chain(establishing.keys()).filter(|key| key.supi == *supi).cloned().collect()
+    }
+
+    /// Releases whatever was made for a UE, its sessions first; whether it was registered.
+    pub(crate) async fn forget_ue(self: Rc<Self>, supi: &Supi) -> bool {
+        let Some(ue) = self.ues.borrow_mut().remove(supi) else { return false };
+        self.clone().release_sessions(supi).await;
         self.shard.ledger.disown(&ue.owner).await;
         true
+    }
+
+    /// Where the registration of a UE is.
+    pub(crate) fn registration_uri(&self, supi: &Supi) -> String {
+        self.at_udm(&nudm_uecm::amf_registration(supi))
+    }
+
+    /// A path at the UDM.
+    pub(crate) fn at_udm(&self, path: &str) -> String {
+        format!("{}{path}", self.config.udm)
     }
 }

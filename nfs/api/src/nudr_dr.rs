@@ -18,7 +18,7 @@
 //!
 //! `{set}` is one of [`DataSet`]. Other bodies are those of [`nudm_sdm`](crate::nudm_sdm) and
 //! [`nudm_uecm`](crate::nudm_uecm). Rel-17 says `v2`; cores that say `v1` are in use, and the resources are the same, so
-//! both are read and `v2` is sent. Not done: other data, and PATCH of anything but the registration of an AMF.
+//! both are read and `v2` is sent. Not done: other data, and other methods.
 
 mod authentication;
 mod data_set;

@@ -8,6 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// How many URIs are remembered; the oldest are forgotten, and what is sent there is not checked.
 pub const MAX_CALLBACKS: usize = 4_096;
 
+/// How long a URI may be that is remembered, in bytes.
+pub const MAX_CALLBACK_URI: usize = 2_048;
+
 /// The URIs, by path and query: on receipt, that is all of a URI.
 #[derive(Default)]
 pub(crate) struct Callbacks(Mutex<Remembered>);
@@ -20,6 +23,9 @@ struct Remembered {
 
 impl Callbacks {
     pub(crate) fn learn(&self, uri: &str, callback: &Callback) {
+        if uri.len() > MAX_CALLBACK_URI {
+            return;
+        }
         let (mut remembered, key) = (self.remembered(), key(uri));
         if remembered.callbacks.insert(key.clone(), callback.clone()).is_none() {
             remembered.order.push_back(key);
@@ -58,5 +64,8 @@ mod tests {
         (0..=MAX_CALLBACKS).for_each(|n| callbacks.learn(&format!("http://a/{n}"), &callback));
         assert!(callbacks.find("/0").is_none() && callbacks.find("http://b/1").is_some());
         assert_eq!(callbacks.remembered().callbacks.len(), MAX_CALLBACKS);
+        let long = format!("http://a/{}", "x".repeat(MAX_CALLBACK_URI));
+        callbacks.learn(&long, &callback);
+        assert!(callbacks.find(&long).is_none());
     }
 }

@@ -70,7 +70,10 @@ impl Checker {
         let callback = self.callbacks.find(uri)?;
         let name = format!("{} {method} {}", callback.at.file, callback.name);
         let path_item = self.known.files.at(&callback.at)?;
-        self.known.operation(&name, &path_item, &method.as_str().to_ascii_lowercase())
+        let method = method.as_str().to_ascii_lowercase();
+        // A method that the file has not would be remembered for ever.
+        path_item.get(&method)?;
+        self.known.operation(&name, &path_item, &method)
     }
 
     fn learn_from(&self, found: &Found, request: &Content) {

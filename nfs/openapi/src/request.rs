@@ -2,6 +2,7 @@
 
 use crate::checker::{Found, Known};
 use crate::parameter::{In, in_query};
+use crate::schema::{MAX_VIOLATIONS, short};
 use crate::tolerated;
 use sbi::problem::{Cause, InvalidParam};
 use sbi::schema::Violation;
@@ -33,7 +34,7 @@ impl Known {
             !declared.iter().any(|parameter| parameter.stands == In::Query && &parameter.name == *name)
         });
         let unknown = unknown.map(|name| {
-            let param = InvalidParam::query(name, "the operation has no such parameter");
+            let param = InvalidParam::query(&short(name.clone()), "the operation has no such parameter");
             let tolerated = tolerated::has_query(&found.operation.name, name);
             Violation { tolerated, ..Violation::new(param, Cause::InvalidQueryParam) }
         });
@@ -45,6 +46,6 @@ impl Known {
             };
             parameter.violation(&values, &self.files, &self.schemas)
         });
-        unknown.chain(wrong).collect()
+        unknown.chain(wrong).take(MAX_VIOLATIONS).collect()
     }
 }

@@ -10,10 +10,10 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many violations of one body are told.
+/// How many violations of one body, and how many of its parameters, are told.
 pub const MAX_VIOLATIONS: usize = 8;
 
-/// How long the reason of a violation may be, in bytes; it quotes what others send.
+/// How long the reason and the place of a violation may be, in bytes; they quote what others send.
 pub const MAX_REASON: usize = 240;
 
 /// The schemas that were needed so far, as many as the files have at most.
@@ -70,7 +70,7 @@ impl Schema {
 
     fn violation(&self, error: &ValidationError<'_>) -> Violation {
         let error = deepest(error);
-        let at = error.instance_path().to_string();
+        let at = short(error.instance_path().to_string());
         if let ValidationErrorKind::Required { property } = error.kind() {
             let name = property.as_str().unwrap_or_default();
             let param = InvalidParam::body(format!("{at}/{name}"), "missing");

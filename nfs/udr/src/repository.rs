@@ -80,7 +80,7 @@ impl Repository {
         self.subscribers.get_mut(supi).ok_or_else(|| unknown(supi))
     }
 
-    /// Forgets everything that consumers wrote.
+    /// Forgets everything that consumers wrote, but for sequence numbers: UEs have seen those.
     pub fn forget(&self) {
         for mut subscriber in self.subscribers.iter_mut() {
             subscriber.places.clear();

@@ -98,6 +98,12 @@ impl Ledger {
             false => self.with(id, |e| judge(&e.intent.undo, answer)),
         };
         let fact = outcome.as_ref().ok().and_then(judged).unwrap_or(Fact::ReleaseFailed);
+        // What was seen at a URI of its own and is gone has been ended by its producer; nothing can land there any more.
+        let had_own_uri = self.with(id, |e| !matches!(e.intent.settle, Settle::KnownUri)).unwrap_or(false);
+        let fact = match fact {
+            Fact::ReleaseFoundNothing if had_own_uri => Fact::ReleaseConfirmed,
+            fact => fact,
+        };
         if fact == Fact::ReleaseFailed {
             self.tell_failure(id, &outcome);
             // A fresh request is not late: the clocks differ, and will at the next try.

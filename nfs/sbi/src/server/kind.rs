@@ -16,9 +16,9 @@ pub enum RequestKind {
 impl RequestKind {
     /// The kind of a request, from its method and path. DELETE, `POST .../release` and `POST .../delete` release; so do
     /// the status notifications of an SMF and the deregistrations of a UDM, wherever an AMF wants them: they tell what has
-    /// ended, not what shall be. The
-    /// registration of an AMF has no DELETE: a PATCH purges it. Whether this one does stands in its body, which is not
-    /// read yet, so every PATCH there counts as a release (our choice); its endpoint refuses a late one that does not.
+    /// ended, not what shall be. The registration of an AMF has no DELETE: a PATCH purges it. Whether this one does stands
+    /// in its body, which is not read yet, so every PATCH there counts as a release (our choice); its endpoint refuses a
+    /// late one that does not.
     pub fn of(method: &Method, path: &str) -> Self {
         let mut segments = path.trim_end_matches('/').rsplit('/');
         let last = segments.clone().next().unwrap_or_default();

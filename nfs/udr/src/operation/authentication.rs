@@ -11,8 +11,11 @@ use sbi::json;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use sbi::server::{Failure, Reply};
 
-/// GET and PATCH of the credentials. A PATCH, as a rule of the sequence number, stays even if its answer cannot be handed
-/// over (our choice): a number that is left out harms nobody, one that is used twice is refused by the UE.
+/// How long a sequence number with all its attributes may be, as JSON, in bytes.
+const MAX_SEQUENCE_NUMBER: usize = 4_096;
+
+/// GET of the credentials, and PATCH of the sequence number in them. A PATCH stays even if its answer cannot be handed over
+/// (our choice): a number that is left out harms nobody, one that is used twice is refused by the UE.
 pub(super) fn subscription(
     server: &Server<'_>,
     operation: &Operation,
@@ -31,6 +34,16 @@ fn patched(
 ) -> Result<AuthenticationSubscription, ProblemDetails> {
     let patched: AuthenticationSubscription =
         decode_kept(&json::to_bytes(&json_patch(&json::to_value(there), patch)?))?;
+    let only_the_number =
+        AuthenticationSubscription { sequence_number: there.sequence_number.clone(), ..patched.clone() };
+    if only_the_number != *there {
+        let detail = "expected paths below /sequenceNumber, but the patch changes something else too";
+        return Err(ProblemDetails::new(Cause::ModificationNotAllowed, detail));
+    }
+    if json::to_bytes(&patched.sequence_number).len() > MAX_SEQUENCE_NUMBER {
+        let detail = format!("the sequence number is over {MAX_SEQUENCE_NUMBER} bytes");
+        return Err(ProblemDetails::new(Cause::ModificationNotAllowed, detail));
+    }
     if patched.sequence_number.as_ref().is_some_and(|number| !is_sqn(&number.sqn)) {
         let (pointer, reason) = ("/sequenceNumber/sqn", "expected 12 hexadecimal digits");
         let problem = ProblemDetails::new(Cause::MandatoryIeIncorrect, format!("{pointer}: {reason}"));
