@@ -236,7 +236,7 @@ mod tests {
             set(DataSet::Am),
             set(DataSet::SmfSelection),
             set(DataSet::Sm),
-            (Resource::AuthenticationSubscription { supi: supi() }, "GET"),
+            (Resource::AuthenticationSubscription { supi: supi() }, "GET PATCH"),
             (Resource::AuthenticationStatus { supi: supi() }, "GET PUT DELETE"),
             (Resource::AmfRegistration { supi: supi() }, "GET PUT PATCH"),
             (Resource::SmfRegistrations { supi: supi() }, "GET"),
