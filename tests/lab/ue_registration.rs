@@ -136,12 +136,14 @@ async fn tell(lab: &Lab, udm: &Stub, reason: &str) -> u16 {
 #[actix::test]
 async fn an_amf_that_is_replaced_while_it_registers_gives_up_and_puts_nothing_back() {
     for was_registered in [false, true] {
-        let (udm, gate) = (udm_with_data().await, Gate::closed());
+        let (udm, gate, data) = (Stub::start().await, Gate::closed(), Reply::json(200, &json!({})));
         let lab = lab_with_udm(&udm).start().await;
+        udm.on("GET", "/smf-select-data", data.clone());
         if was_registered {
+            udm.once("GET", "/am-data", data.clone());
             registered(&lab).await;
         }
-        udm.once("GET", "/am-data", Reply::json(200, &json!({})).behind(&gate));
+        udm.once("GET", "/am-data", data.behind(&gate));
         udm.on("PATCH", SLOT, Reply::problem(403, "INVALID_GUAMI"));
         let news = async {
             let reads = if was_registered { 2 } else { 1 };
