@@ -5,8 +5,8 @@ use crate::support::raw::Connection;
 use crate::support::{
     AMF_A, AMF_REGISTRATION, AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, REGISTRATION_AT_UDR, SMF_A,
     SUBS_TO_NOTIFY, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, amf_registration_of, assert_no_panic,
-    auth_event, body_a, create, create_a, held, lab, problem, purge_of, reg_a, registration_of, request,
-    send, subscribe, subscription, to_notify, with,
+    auth_event, body_a, changed_data, create, create_a, held, lab, problem, purge_of, reg_a, registration_of,
+    request, send, subscribe, subscription, to_notify, with,
 };
 use http::Method;
 use mock5g::lab::{Lab, PduSession};
@@ -43,14 +43,26 @@ fn operations(lab: &Lab) -> Vec<Call> {
             .with_json(&json!({"expires": null})),
         put("udm", AMF_REGISTRATION).with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9")),
         request(lab, Method::PATCH, "udm", AMF_REGISTRATION).with_json(&purge_of(AMF_A)),
+        post("smf", "/nsmf-callback/v1/sdm-subscriptions/0-x").with_json(&changed_data()),
+        post("amf", &format!("/namf-callback/v1/{SUPI}/sdm-notify/x")).with_json(&changed_data()),
+        post("amf", &format!("/namf-callback/v1/{SUPI}/dereg-notify/x"))
+            .with_json(&json!({"deregReason": "UE_INITIAL_REGISTRATION"})),
+        post("amf", &format!("/namf-comm/v1/ue-contexts/{SUPI}/n1-n2-messages"))
+            .with_json(&json!({"pduSessionId": 5})),
+        post("smf", "/nsmf-pdusession/v1/sm-contexts/0-x/modify")
+            .with_json(&json!({"upCnxState": "DEACTIVATED"})),
     ]
+}
+
+fn wraps_errors(call: &Call) -> bool {
+    call.path().ends_with("/sm-contexts") || call.path().ends_with("/modify")
 }
 
 /// Asserts that `call` is refused with this cause and these wrong parameters.
 async fn expect(connection: &mut Connection, call: &Call, cause: &str, params: &[&str]) {
     let what = format!("{} {} {:?}", call.method, call.uri, call.body);
     let answer = connection.answer(call).await;
-    let problem = problem(&answer, call.method == Method::POST && call.path().ends_with("/sm-contexts"));
+    let problem = problem(&answer, call.method == Method::POST && wraps_errors(call));
     assert_eq!((&problem["status"], &problem["cause"]), (&json!(400), &json!(cause)), "{what}: {problem}");
     let named = problem["invalidParams"].as_array().cloned().unwrap_or_default();
     let named: Vec<_> = named.iter().map(|p| p["param"].as_str().unwrap_or_default()).collect();
@@ -107,7 +119,7 @@ async fn no_body_is_an_invalid_format_where_one_is_needed() {
 #[actix::test]
 async fn a_mandatory_ie_that_is_missing_is_named() {
     let lab = lab().start().await;
-    let mandatory: [(usize, &[&str]); 11] = [
+    let mandatory: [(usize, &[&str]); 14] = [
         (
             0,
             &[
@@ -131,6 +143,9 @@ async fn a_mandatory_ie_that_is_missing_is_named() {
         (11, &["callbackReference", "monitoredResourceUris"]),
         (14, &["amfInstanceId", "deregCallbackUri", "guami", "ratType"]),
         (15, &["guami"]),
+        (16, &["notifyItems"]),
+        (17, &["notifyItems"]),
+        (18, &["deregReason"]),
     ];
     let operations = operations(&lab);
     for (operation, names) in mandatory.map(|(n, names)| (&operations[n], names)) {

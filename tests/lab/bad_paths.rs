@@ -4,7 +4,8 @@
 use crate::support::raw::Connection;
 use crate::support::{
     AMF_REGISTRATION, AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, REGISTRATION, REGISTRATION_AT_UDR,
-    SUBS_TO_NOTIFY, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, lab, problem, request, send,
+    SUBS_TO_NOTIFY, SUBSCRIPTIONS, SUBSCRIPTIONS_AT_UDR, SUPI, assert_no_panic, changed_data, lab, problem,
+    request, send,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -149,6 +150,25 @@ async fn a_variable_that_cannot_be_is_named() {
 }
 
 #[actix::test]
+async fn a_notification_about_what_is_not_there_is_404() {
+    let lab = lab().start().await;
+    for (nf, path) in [
+        ("smf", "/nsmf-callback/v1/sdm-subscriptions/1".to_owned()),
+        ("smf", "/nsmf-callback/v1/sdm-subscriptions/0-x".to_owned()),
+        ("amf", format!("/namf-callback/v1/{SUPI}/sdm-notify/1")),
+    ] {
+        let call = request(&lab, Method::POST, nf, &path).with_json(&changed_data());
+        let problem = problem(&send(&lab, call).await, false);
+        assert_eq!(
+            (&problem["status"], &problem["cause"]),
+            (&json!(404), &json!("CONTEXT_NOT_FOUND")),
+            "{path}"
+        );
+    }
+    expect_quiet(&lab).await;
+}
+
+#[actix::test]
 async fn what_is_not_there_is_404_by_its_kind() {
     let lab = lab().start().await;
     let sm_contexts = "/nsmf-pdusession/v1/sm-contexts";
@@ -159,7 +179,6 @@ async fn what_is_not_there_is_404_by_its_kind() {
         (Method::POST, "smf", format!("{sm_contexts}/99-1/release"), "CONTEXT_NOT_FOUND"),
         (Method::POST, "smf", format!("{sm_contexts}/{long}/release"), "CONTEXT_NOT_FOUND"),
         (Method::POST, "smf", format!("{sm_contexts}/%2e%2e/release"), "CONTEXT_NOT_FOUND"),
-        (Method::POST, "smf", "/nsmf-callback/v1/sdm-subscriptions/1".into(), "CONTEXT_NOT_FOUND"),
         (Method::DELETE, "udm", format!("{SUBSCRIPTIONS}/1"), "SUBSCRIPTION_NOT_FOUND"),
         (Method::DELETE, "udm", format!("{SUBSCRIPTIONS}/{long}"), "SUBSCRIPTION_NOT_FOUND"),
         (Method::DELETE, "udm", REGISTRATION.into(), "CONTEXT_NOT_FOUND"),

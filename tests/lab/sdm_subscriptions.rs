@@ -4,9 +4,9 @@
 use crate::support::raw::Connection;
 use crate::support::stub::{Gate, Reply, Stub};
 use crate::support::{
-    Headers, REGISTRATION, SMF_A, SUBSCRIPTIONS_AT_UDR, SUPI, assert_504_t, body_a, create, create_a, held,
-    is, lab, lab_with_udm, lab_with_udr, reg_a, registration_of, request, send, subscribe, subscription,
-    with,
+    Headers, REGISTRATION, SMF_A, SUBSCRIPTIONS_AT_UDR, SUPI, assert_504_t, body_a, changed_data, create,
+    create_a, held, is, lab, lab_with_udm, lab_with_udr, reg_a, registration_of, request, send, subscribe,
+    subscription, with,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -165,7 +165,7 @@ async fn a_notification_counts_only_while_its_subscription_lives() {
     let lab = lab_with_udm(&stub).start().await;
     let context = send(&lab, create_a(&lab)).await.location().unwrap().to_owned();
     let address = stub.received("POST", "/")[0].json()["callbackReference"].as_str().unwrap().to_owned();
-    let notify = || Call::new(Method::POST, address.clone()).with_json(&json!({"notifyItems": []}));
+    let notify = || Call::new(Method::POST, address.clone()).with_json(&changed_data());
     assert_eq!(send(&lab, notify()).await.status, 204);
     send(&lab, Call::new(Method::POST, format!("{context}/release"))).await;
     let answer = send(&lab, notify()).await;
@@ -179,7 +179,7 @@ async fn a_given_up_session_is_not_notified_either() {
     let lab = lab_with_udm(&stub).start().await;
     assert_eq!(send(&lab, create_a(&lab)).await.status, 403);
     let address = stub.received("POST", "/")[0].json()["callbackReference"].as_str().unwrap().to_owned();
-    assert_eq!(send(&lab, Call::new(Method::POST, address).with_json(&json!({}))).await.status, 404);
+    assert_eq!(send(&lab, Call::new(Method::POST, address).with_json(&changed_data())).await.status, 404);
     lab.expect_nothing_hanging().await;
 }
 

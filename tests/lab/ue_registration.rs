@@ -2,7 +2,7 @@
 //! our rule 15: a registration that was given up is purged with the AMF's own GUAMI.
 
 use crate::support::stub::{Gate, Reply, Stub};
-use crate::support::{SUPI, held, is, is_about, lab, lab_with_udm, ms, send};
+use crate::support::{SUPI, changed_data, held, is, is_about, lab, lab_with_udm, ms, send};
 use amf::{RegisterUe, Released};
 use http::Method;
 use mock5g::lab::{Lab, PduSession};
@@ -188,7 +188,7 @@ async fn changed_data_are_noted_and_what_is_no_notification_is_refused() {
     registered(&lab).await;
     let subscription = udm.received("POST", "/sdm-subscriptions")[0].json();
     let address = subscription["callbackReference"].as_str().unwrap().to_owned();
-    let news = json!({"notifyItems": [{"resourceId": "am-data", "changes": [{"op": "ADD", "path": "/x"}]}]});
+    let news = changed_data();
     for (address, body, status) in [
         (&address, &news, 204),
         (&address, &json!({}), 400),

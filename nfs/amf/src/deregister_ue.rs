@@ -21,11 +21,12 @@ impl Handler<DeregisterUe> for Amf {
         let core = self.0.clone();
         Box::pin(async move {
             let served = Served::own(&core.shard.party);
-            let turn = core.clone().shard.turn(&core.ue_turns, message.supi.clone(), &served).await;
-            match turn {
-                Ok(_turn) if core.forget_ue(&message.supi).await => Released::Asked,
-                Ok(_turn) => Released::Unknown,
-                Err(_) => Released::Busy,
+            let Ok(_turn) = core.shard.turn(&core.ue_turns, message.supi.clone(), &served).await else {
+                return Released::Busy;
+            };
+            match core.clone().forget_ue(&message.supi).await {
+                true => Released::Asked,
+                false => Released::Unknown,
             }
         })
     }

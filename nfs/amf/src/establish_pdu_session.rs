@@ -4,6 +4,7 @@
 //! released too.
 
 use crate::amf::{Amf, Core};
+use crate::outcome::{Outcome, ended};
 use crate::session::{PduSession, SessionKey};
 use crate::status_notification::status_path;
 use actix::{Context, Handler, Message, ResponseFuture};
@@ -11,7 +12,7 @@ use api::common::{NfInstanceId, RefToBinaryData};
 use api::nas::{self, NAS};
 use api::nsmf_pdusession::{Cause, SM_CONTEXTS, Session, SmContextCreateData, SmContextReleaseData};
 use http::Method;
-use sbi::client::{Call, TimingMode, Upstream};
+use sbi::client::{Call, TimingMode};
 use sbi::event::{Kind, TraceId};
 use sbi::json;
 use sbi::multipart::{self, Part};
@@ -32,54 +33,6 @@ pub struct EstablishPduSession {
     pub max_rsp_time: Option<Duration>,
     /// How the timing headers are written; anything but the default is wrong on purpose.
     pub timing: TimingMode,
-}
-
-/// How it ended. At a tie between answer and timer it is `GaveUp`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The SMF answered 201 in time.
-    Established {
-        /// The SM context's URI.
-        location: String,
-        /// The procedure, in the event stream.
-        trace: TraceId,
-    },
-    /// The SMF answered with an error, or could not be reached.
-    Refused {
-        /// The status; none if there was no answer.
-        status: Option<u16>,
-        /// The cause, if the answer named one.
-        cause: Option<String>,
-        /// The procedure, in the event stream.
-        trace: TraceId,
-    },
-    /// The AMF's time ended, the SMF said that it had (504 `TIMED_OUT_REQUEST`), or it ended the exchange without a word.
-    GaveUp {
-        /// The answer that said so.
-        answer: Option<u16>,
-        /// The procedure, in the event stream.
-        trace: TraceId,
-    },
-}
-
-impl Outcome {
-    /// As in reports: `established`, `refused`, `gave_up`.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Outcome::Established { .. } => "established",
-            Outcome::Refused { .. } => "refused",
-            Outcome::GaveUp { .. } => "gave_up",
-        }
-    }
-
-    /// The procedure, in the event stream.
-    pub fn trace(&self) -> TraceId {
-        match self {
-            Outcome::Established { trace, .. }
-            | Outcome::Refused { trace, .. }
-            | Outcome::GaveUp { trace, .. } => *trace,
-        }
-    }
 }
 
 impl Handler<EstablishPduSession> for Amf {
@@ -200,17 +153,3 @@ const N1_CONTENT_ID: &str = "n1-sm";
 
 /// The mock's UE runs one procedure at a time.
 const PROCEDURE_TRANSACTION: u8 = 1;
-
-/// How a procedure ended that an upstream did not answer with success.
-pub(crate) fn ended(upstream: Upstream, trace: TraceId) -> Outcome {
-    match upstream {
-        Upstream::TimedOut | Upstream::Unanswered(_) => Outcome::GaveUp { answer: None, trace },
-        Upstream::OwnTimer(answer) => Outcome::GaveUp { answer: answer.map(|a| a.status.as_u16()), trace },
-        Upstream::NotReachable(_) | Upstream::Congested(_) => {
-            Outcome::Refused { status: None, cause: None, trace }
-        }
-        Upstream::Refused(answer) => {
-            Outcome::Refused { status: Some(answer.status.as_u16()), cause: answer.problem().cause, trace }
-        }
-    }
-}

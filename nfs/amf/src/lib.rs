@@ -8,6 +8,7 @@ mod deregister_ue;
 mod establish_pdu_session;
 mod modify_sm_context;
 mod n1n2_message_transfer;
+mod outcome;
 mod register_ue;
 mod release_pdu_session;
 mod session;
@@ -16,6 +17,7 @@ mod ue;
 
 pub use amf::{Amf, Config};
 pub use deregister_ue::DeregisterUe;
-pub use establish_pdu_session::{EstablishPduSession, Outcome};
+pub use establish_pdu_session::EstablishPduSession;
+pub use outcome::Outcome;
 pub use register_ue::RegisterUe;
 pub use release_pdu_session::{ReleasePduSession, Released};

@@ -14,12 +14,12 @@ use api::namf_comm::{
 };
 use api::nas::Header;
 use api::path::variable;
+use api::related::Related;
 use bytes::Bytes;
 use sbi::event::Kind;
-use sbi::multipart::{self, Part};
 use sbi::party::Served;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
-use sbi::server::{Failure, Reply, Shards};
+use sbi::server::{Failure, Reply, Shards, content_type};
 
 /// The routes.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -47,8 +47,8 @@ async fn transfer(
     shards: web::Data<Shards<Amf>>,
 ) -> Result<Reply, Failure> {
     let supi: Supi = variable("ueContextId", &supi)?;
-    let parts = parts_of(&request, body)?;
-    let data: N1N2MessageTransferReqData = decode(&parts[0].body)?;
+    let body = Related::read(content_type(&request), body)?;
+    let data: N1N2MessageTransferReqData = decode(&body.json)?;
     let sm_info = data.n2_info_container.as_ref().and_then(|n2| n2.sm_info.as_ref());
     let pdu_session_id = data.pdu_session_id.or(sm_info.map(|info| info.pdu_session_id));
     let pdu_session_id = pdu_session_id.ok_or_else(no_session_named)?;
@@ -56,27 +56,15 @@ async fn transfer(
         .and_then(|info| info.n2_info_content.as_ref())
         .is_some_and(|content| content.ngap_ie_type == Some(N2SmInfoType::PDU_RES_SETUP_REQ));
     let n1 = match &data.n1_message_container {
-        Some(n1) => Some(n1_of(&n1.n1_message_content.content_id, &parts)?),
+        Some(n1) => Some(n1_of(&n1.n1_message_content.content_id, &body)?),
         None => None,
     };
     let key = SessionKey { supi, pdu_session_id };
     shards.ask(shards.of(key.supi.as_str()), Transfer { served, key, n1, sets_up }).await
 }
 
-/// The parts of a body, the JSON first; a body that is no multipart is one part.
-fn parts_of(request: &HttpRequest, body: Bytes) -> Result<Vec<Part>, Failure> {
-    let content_type =
-        request.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let broken = |e: multipart::MultipartError| Failure::new(Cause::InvalidMsgFormat, e.to_string());
-    match multipart::boundary(content_type).map_err(broken)? {
-        Some(_) => multipart::parse(content_type, body).map_err(broken),
-        None => Ok(vec![Part { content_type: content_type.into(), content_id: None, body }]),
-    }
-}
-
-fn n1_of(content_id: &str, parts: &[Part]) -> Result<Header, Failure> {
-    let part = parts.iter().find(|part| part.is_called(content_id));
-    part.and_then(|part| Header::read(&part.body)).ok_or_else(|| {
+fn n1_of(content_id: &str, body: &Related) -> Result<Header, Failure> {
+    body.part(content_id).and_then(|part| Header::read(&part.body)).ok_or_else(|| {
         let pointer = "/n1MessageContainer/n1MessageContent/contentId";
         let param = InvalidParam::body(pointer, "expected the Content-Id of a part with a 5GSM message");
         let problem = ProblemDetails::new(Cause::OptionalIeIncorrect, "the N1 message is not there");

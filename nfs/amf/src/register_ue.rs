@@ -8,7 +8,7 @@
 //! registration of its own that stood there before is put back, unless another AMF is known to have taken over.
 
 use crate::amf::{Amf, Core};
-use crate::establish_pdu_session::{Outcome, ended};
+use crate::outcome::{Outcome, ended};
 use crate::ue::{DEREG_NOTIFY, Registering, SDM_NOTIFY, Ue, callback_path};
 use actix::{Context, Handler, Message, ResponseFuture};
 use api::common::{AmfId, Guami, NfInstanceId, Rest, Supi};

@@ -16,6 +16,7 @@ pub mod nudm_sdm;
 pub mod nudm_uecm;
 pub mod nudr_dr;
 pub mod query;
+pub mod related;
 
 mod bounds;
 pub mod patch;

@@ -10,11 +10,12 @@ use api::nas::Header;
 use api::nsmf_pdusession::{
     SM_CONTEXTS, SmContextCreateData, SmContextReleaseData, SmContextRetrieveData, SmContextUpdateData,
 };
+use api::nudm_sdm::ModificationNotification;
+use api::related::Related;
 use bytes::Bytes;
-use sbi::multipart::{self, MultipartError, Part};
 use sbi::party::Served;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
-use sbi::server::{Failure, Reply, Shards};
+use sbi::server::{Failure, Reply, Shards, content_type};
 
 /// The path under which a UDM tells of changes, followed by the subscription's own name.
 pub(crate) const SDM_CALLBACK: &str = "/nsmf-callback/v1/sdm-subscriptions";
@@ -35,22 +36,21 @@ async fn create(
     served: Served,
     shards: web::Data<Shards<Smf>>,
 ) -> Result<Reply, Failure> {
-    let (json, parts) = json_of(&request, body)?;
-    let data: SmContextCreateData = decode(&json)?;
-    check_reference(&data, &parts)?;
+    let body = Related::read(content_type(&request), body)?;
+    let data: SmContextCreateData = decode(&body.json)?;
+    check_reference(&data, &body)?;
     expect_callback("/smContextStatusUri", &data.sm_context_status_uri)?;
     let session = data.session()?;
-    let request = establishment_request(&data, &parts);
+    let request = establishment_request(&data, &body);
     let actor = shards.of(session.supi.as_str());
     shards.ask(actor, CreateSmContext { served, data, session, request }).await
 }
 
 /// What the UE asks for: the part that `n1SmMsg` names. One that is no request for a session is nothing that could be
 /// answered (our choice: the SM context is created all the same).
-fn establishment_request(data: &SmContextCreateData, parts: &[Part]) -> Option<Header> {
+fn establishment_request(data: &SmContextCreateData, body: &Related) -> Option<Header> {
     let n1 = data.n1_sm_msg.as_ref()?;
-    let part = parts.iter().find(|part| part.is_called(&n1.content_id))?;
-    Header::read(&part.body).filter(|header| header.is_establishment_request())
+    Header::read(&body.part(&n1.content_id)?.body).filter(|header| header.is_establishment_request())
 }
 
 async fn modify(
@@ -59,35 +59,9 @@ async fn modify(
     body: Bytes,
     shards: web::Data<Shards<Smf>>,
 ) -> Result<Reply, Failure> {
-    let data: SmContextUpdateData = decode(&json_of(&request, body)?.0)?;
+    let data: SmContextUpdateData = decode(&Related::read(content_type(&request), body)?.json)?;
     let reference = reference.into_inner();
     shards.ask(shard_of(&shards, &reference)?, ModifySmContext { reference, data }).await
-}
-
-/// The JSON of a body, and its parts if it is multipart/related. Plain JSON is tolerated for a creation too (our
-/// choice; the standard wants multipart there).
-fn json_of(request: &HttpRequest, body: Bytes) -> Result<(Bytes, Vec<Part>), Failure> {
-    let content_type =
-        request.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let broken = |e: MultipartError| Failure::new(Cause::InvalidMsgFormat, e.to_string());
-    if multipart::boundary(content_type).map_err(broken)?.is_none() {
-        return Ok((body, Vec::new()));
-    }
-    let parts = multipart::parse(content_type, body).map_err(broken)?;
-    match parts.first().filter(|part| is_json(&part.content_type)) {
-        Some(root) => Ok((root.body.clone(), parts)),
-        None => Err(Failure::new(
-            Cause::InvalidMsgFormat,
-            "expected application/json as the multipart body's root part",
-        )),
-    }
-}
-
-fn is_json(content_type: &str) -> bool {
-    content_type
-        .split(';')
-        .next()
-        .is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// A body that may be left out.
@@ -96,9 +70,9 @@ fn optional<T: Ie>(body: &Bytes) -> Result<Option<T>, Failure> {
 }
 
 /// `n1SmMsg` names a part by its Content-Id: the part has to be there. Plain JSON has no parts to name.
-fn check_reference(data: &SmContextCreateData, parts: &[Part]) -> Result<(), Failure> {
-    let Some(n1) = data.n1_sm_msg.as_ref().filter(|_| !parts.is_empty()) else { return Ok(()) };
-    if parts.iter().any(|part| part.is_called(&n1.content_id)) {
+fn check_reference(data: &SmContextCreateData, body: &Related) -> Result<(), Failure> {
+    let Some(n1) = data.n1_sm_msg.as_ref().filter(|_| !body.is_plain()) else { return Ok(()) };
+    if body.part(&n1.content_id).is_some() {
         return Ok(());
     }
     let param = InvalidParam::body("/n1SmMsg/contentId", "expected the Content-Id of a part");
@@ -123,12 +97,17 @@ async fn release(
     served: Served,
     shards: web::Data<Shards<Smf>>,
 ) -> Result<Reply, Failure> {
-    let _: Option<SmContextReleaseData> = optional(&json_of(&request, body)?.0)?;
+    let _: Option<SmContextReleaseData> = optional(&Related::read(content_type(&request), body)?.json)?;
     let reference = reference.into_inner();
     shards.ask(shard_of(&shards, &reference)?, ReleaseSmContext { served, reference }).await
 }
 
-async fn sdm_notify(name: web::Path<String>, shards: web::Data<Shards<Smf>>) -> Result<Reply, Failure> {
+async fn sdm_notify(
+    name: web::Path<String>,
+    body: Bytes,
+    shards: web::Data<Shards<Smf>>,
+) -> Result<Reply, Failure> {
+    let _: ModificationNotification = decode(&body)?;
     let callback = name.into_inner();
     shards.ask(shard_of(&shards, &callback)?, SdmNotify { callback }).await
 }

@@ -170,6 +170,11 @@ pub fn subscription() -> Value {
     })
 }
 
+/// That data have changed, as a UDM tells it.
+pub fn changed_data() -> Value {
+    json!({"notifyItems": [{"resourceId": "am-data", "changes": [{"op": "ADD", "path": "/x"}]}]})
+}
+
 /// The creation of an SDM subscription.
 pub fn subscribe(lab: &Lab, body: &Value) -> Call {
     request(lab, Method::POST, "udm", SUBSCRIPTIONS).with_json(body)

@@ -4,6 +4,7 @@ use super::delivery::Delivery;
 use super::front::BODY_PATIENCE;
 use crate::clock::Instant;
 use crate::traffic::{Content, MAX_RECORDED_BODY};
+use actix_web::HttpRequest;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::error::PayloadError;
 use bytes::Bytes;
@@ -26,6 +27,11 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// How much of a body that nobody wants is read, in bytes: answered early, its client may still be sending it, and a
 /// stream that is cut off takes the answer with it at some clients.
 pub const MAX_DRAINED_BYTES: usize = 8 << 20;
+
+/// The `Content-Type` of a request, with its parameters; empty if there is none that can be read.
+pub fn content_type(request: &HttpRequest) -> &str {
+    request.headers().get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
 
 /// A request's body. Its handler reads it, or not; what is left is read and thrown away.
 #[derive(Clone)]

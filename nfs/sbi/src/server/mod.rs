@@ -25,7 +25,7 @@ mod workers;
 pub use accept::{Connection, GREETING_PATIENCE, MAX_CONNECTIONS, accept};
 pub use adapter::handler;
 pub use admission::{ABSURD_AGE_MS, Admission, USUAL_LEAD_MS};
-pub use body::{MAX_DRAINED_BYTES, RequestBody, ResponseBody};
+pub use body::{MAX_DRAINED_BYTES, RequestBody, ResponseBody, content_type};
 pub use delivery::{Delivery, Handover};
 pub use front::{
     BODY_PATIENCE, Front, Handler, MAX_HEADER_BYTES, MAX_PENDING_RESETS, MAX_RUNNING,
