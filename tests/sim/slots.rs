@@ -233,6 +233,7 @@ impl Stage {
             before: before.map(value),
             settle: Settle::KnownUri,
             slot: Some(slot),
+            label: None,
         };
         if create == Create::NotSent {
             let refuse = Rule::at("consumer").on_send().effect(Effect::RefuseConnection).once();

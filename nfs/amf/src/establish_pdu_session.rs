@@ -144,6 +144,7 @@ impl Core {
                 call: Box::new(Call { timing: TimingMode::True, ..call.clone() }),
             },
             slot: Some(SlotKey::Subject(format!("sm-context {} {}", key.pdu_session_id, key.supi))),
+            label: None,
             call,
         }
     }

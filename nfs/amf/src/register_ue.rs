@@ -134,6 +134,7 @@ impl Core {
             before: older.as_ref().map(json::to_value),
             settle: Settle::KnownUri,
             slot: Some(SlotKey::Uri(uri)),
+            label: None,
         }
     }
 
@@ -152,6 +153,7 @@ impl Core {
             before: None,
             settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
             slot: None,
+            label: None,
         }
     }
 }

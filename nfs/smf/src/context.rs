@@ -35,23 +35,24 @@ pub(crate) struct Held {
     pub(crate) establishment: Option<Header>,
     /// Whether its user plane is there.
     pub(crate) user_plane: UpCnxState,
-    /// Where the UDM tells of changes, for as long as the context lives.
+    /// Where the UDM tells of changes: sessions of one subscriber with the same DNN and slice share it.
     pub(crate) sdm_callback: String,
     /// The request that created it.
     pub(crate) request: RequestId,
 }
 
-/// The contexts by session, and sessions by the references that were handed out.
+/// The contexts by session, sessions by the references that were handed out, and how many contexts hear of changes at
+/// which callback.
 #[derive(Default)]
 pub(crate) struct SmContexts {
     pub(crate) by_session: Contexts<SessionKey, Held>,
     by_reference: BTreeMap<String, SessionKey>,
-    by_callback: BTreeMap<String, String>,
+    callbacks: BTreeMap<String, usize>,
 }
 
 impl SmContexts {
     pub(crate) fn add(&mut self, key: SessionKey, reference: String, held: Held) {
-        self.by_callback.insert(held.sdm_callback.clone(), reference.clone());
+        *self.callbacks.entry(held.sdm_callback.clone()).or_default() += 1;
         self.by_reference.insert(reference.clone(), key.clone());
         self.by_session.push(key, reference, held);
     }
@@ -69,7 +70,7 @@ impl SmContexts {
     pub(crate) fn remove(&mut self, reference: &str) -> Option<Held> {
         let key = self.by_reference.remove(reference)?;
         let held = self.by_session.remove(&key, reference)?;
-        self.by_callback.remove(&held.sdm_callback);
+        self.forget_callback(&held.sdm_callback);
         Some(held)
     }
 
@@ -79,12 +80,21 @@ impl SmContexts {
         let replaced = self.by_session.replaced_by(&key, reference);
         for (reference, held) in &replaced {
             self.by_reference.remove(reference);
-            self.by_callback.remove(&held.sdm_callback);
+            self.forget_callback(&held.sdm_callback);
         }
         replaced
     }
 
+    fn forget_callback(&mut self, callback: &str) {
+        if let Some(contexts) = self.callbacks.get_mut(callback) {
+            *contexts -= 1;
+            if *contexts == 0 {
+                self.callbacks.remove(callback);
+            }
+        }
+    }
+
     pub(crate) fn knows_callback(&self, callback: &str) -> bool {
-        self.by_callback.contains_key(callback)
+        self.callbacks.contains_key(callback)
     }
 }

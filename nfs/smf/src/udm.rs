@@ -59,13 +59,19 @@ impl Core {
         })
     }
 
-    /// Subscribes to changes of the session data (R6); the callback's name is the subscription's own, so that asking
-    /// again with `uniqueSubscription` finds it and no other attempt's.
+    /// Subscribes to changes of the session data (R6), once for all sessions of a subscriber with the same DNN and slice:
+    /// it ends with the last of them. The callback's name is the subscription's own, so that asking again with
+    /// `uniqueSubscription` finds it and no other attempt's.
     pub(crate) async fn subscribe(
         &self,
         attempt: &mut Attempt,
         session: &Session,
     ) -> Result<String, Failure> {
+        let shared = SlotKey::Shared(format!("{} {} {}", session.supi, session.dnn, session.s_nssai));
+        let turn = attempt.take(&shared).await?;
+        if let Some(callback) = attempt.join(&turn) {
+            return Ok(callback);
+        }
         let callback = self.new_reference();
         let address = format!("{}{SDM_CALLBACK}/{callback}", self.shard.party.api_root);
         let monitored = self.at_udm(&nudm_sdm::sm_data(&session.supi));
@@ -84,9 +90,10 @@ impl Core {
             undo: Undo::delete_location(),
             before: None,
             settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
-            slot: None,
+            slot: Some(shared),
+            label: Some(callback.clone()),
         };
-        attempt.create(creation).await?;
+        attempt.create_in(turn, creation).await?;
         Ok(callback)
     }
 
@@ -115,6 +122,7 @@ impl Core {
             before: older,
             settle: Settle::KnownUri,
             slot: Some(slot),
+            label: None,
         };
         attempt.create_in(taken, creation).await?;
         Ok(json::to_value(&registration))

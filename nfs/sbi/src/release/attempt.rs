@@ -27,6 +27,8 @@ pub struct Creation {
     pub settle: Settle,
     /// Where attempts of the same context meet.
     pub slot: Option<SlotKey>,
+    /// Of a shared resource, what those who join it have to know.
+    pub label: Option<String>,
 }
 
 /// A procedure's hold on what it creates. A success is answered only from [`Committed`]; dropping the attempt gives
@@ -82,6 +84,12 @@ impl Attempt {
         self.ledger.take(key, budget.until()).await.map_err(|no_turn| budget.no_turn(no_turn))
     }
 
+    /// Holds what is there in a shared slot, if anything: its creation's label. It stays until all have left who made
+    /// or joined it.
+    pub fn join(&self, slot: &Slot) -> Option<String> {
+        self.ledger.join(self.id, slot.key())
+    }
+
     /// Creates upstream, waiting for its slot if it has one: the wait counts.
     pub async fn create(&mut self, creation: Creation) -> Result<Answer, Upstream> {
         let budget = self.budget()?;
@@ -110,6 +118,11 @@ impl Attempt {
         let client = self.ledger.client().clone();
         let id = self.intend(&creation)?;
         let facts = client.sent(&self.served, &creation.call, &budget);
+        // Nothing of an older attempt can be overtaken at what is shared: the next need not wait for a late answer.
+        let (slot, _until_answered) = match &creation.slot {
+            Some(SlotKey::Shared(_)) => (None, slot),
+            _ => (slot, None),
+        };
         let answered = self.send(id, slot, creation.call, budget, facts.clone());
         let outcome = tokio::time::timeout_at(budget.until(), answered).await;
         client.judge(&self.served, &budget, facts, outcome.ok().and_then(Result::ok))
@@ -122,12 +135,12 @@ impl Attempt {
             before: creation.before.clone(),
             settle: creation.settle.clone(),
             slot: creation.slot.clone(),
+            label: creation.label.clone(),
             target: creation.call.uri.clone(),
-            attempt: self.id,
             served: self.served,
             peer: self.ledger.client().env().directory.name(creation.call.authority()),
         };
-        self.ledger.intend(intent).map_err(|why| Upstream::Congested(why.into()))
+        self.ledger.intend(self.id, intent).map_err(|why| Upstream::Congested(why.into()))
     }
 
     /// Sends the create on its own task: it goes on after the wait for it has ended, so that a late answer is seen.

@@ -2,7 +2,7 @@
 
 use super::obligation::{Fact, Obligation, State, Step};
 use super::slot::{Slot, SlotKey};
-use super::table::{AttemptId, Entry, Intent, ObligationId, OwnerKey, Resource, Table};
+use super::table::{AttemptId, Entry, Holder, Intent, ObligationId, OwnerKey, Resource, Table};
 use super::undo::{Settle, Target};
 use crate::client::{Answer, Client, NoAnswer, resolve};
 use crate::clock::Instant;
@@ -54,10 +54,7 @@ impl Ledger {
             while let Some(attempt) = queue.recv().await {
                 let Some(inner) = served.upgrade() else { return };
                 let ledger = Ledger(inner);
-                let made = ledger.made_by(attempt);
-                tokio::task::spawn_local(
-                    async move { ledger.release_newest_first(made, Fact::GaveUp).await },
-                );
+                tokio::task::spawn_local(async move { ledger.leave_all(&Holder::Attempt(attempt)).await });
             }
         });
         ledger
@@ -90,7 +87,7 @@ impl Ledger {
     }
 
     /// Writes down what is about to be created. The error says why nothing more may be.
-    pub(super) fn intend(&self, intent: Intent) -> Result<ObligationId, &'static str> {
+    pub(super) fn intend(&self, attempt: AttemptId, intent: Intent) -> Result<ObligationId, &'static str> {
         if self.0.closed.get() {
             return Err(STOPPING);
         }
@@ -105,7 +102,7 @@ impl Ledger {
             obligation.inherit(&older);
             intent.before = before;
         }
-        let entry = Entry { intent, obligation, uri: None, owner: None, untimed: false, history };
+        let entry = Entry { intent, obligation, uri: None, holders: vec![Holder::Attempt(attempt)], untimed: false, history };
         Ok(self.0.table.borrow_mut().insert(entry))
     }
 
@@ -218,14 +215,24 @@ impl Ledger {
         if self.0.closed.get() {
             return Err(STOPPING);
         }
-        for id in self.made_by(attempt) {
-            self.own(id, owner);
+        let attempt = Holder::Attempt(attempt);
+        for id in self.held_by(&attempt) {
+            self.0.table.borrow_mut().join(id, Holder::Owner(owner.clone()));
+            self.0.table.borrow_mut().leave(id, &attempt);
             self.note(id, Fact::Committed);
             if self.with(id, Entry::state).is_some_and(|state| state != State::Owned) {
                 self.note(id, Fact::GaveUp);
             }
         }
         Ok(())
+    }
+
+    /// Lets an attempt have what is there in a shared slot, which it has taken: the label of its creation.
+    pub(super) fn join(&self, attempt: AttemptId, slot: &SlotKey) -> Option<String> {
+        let there = self.in_slot(slot, |e| matches!(e.state(), State::Held | State::Owned));
+        let id = *there.last()?;
+        self.0.table.borrow_mut().join(id, Holder::Attempt(attempt));
+        self.with(id, |e| e.intent.label.clone()).flatten()
     }
 
     /// The success that gave `owner` its resources was handed to its client: what it replaced at the same URIs is
@@ -246,7 +253,7 @@ impl Ledger {
 
     /// Releases what `owner` owns, newest first; waits until each release had its first answer, or `release.wait_ms`.
     pub async fn disown(&self, owner: &str) {
-        self.release_newest_first(self.owned_by(owner), Fact::Disowned).await;
+        self.leave_all(&Holder::Owner(owner.into())).await;
     }
 
     /// The NF stops: from now on nothing is created or committed, and everything that is owned is released.
@@ -262,8 +269,9 @@ impl Ledger {
 
     /// Releases everything that is owned, owners side by side.
     pub async fn disown_all(&self) {
-        let owners: Vec<_> = self.0.table.borrow().by_owner.keys().cloned().collect();
-        join_all(owners.iter().map(|owner| self.disown(owner))).await;
+        let is_owner = |holder: &&Holder| matches!(holder, Holder::Owner(_));
+        let owners: Vec<_> = self.0.table.borrow().by_holder.keys().filter(is_owner).cloned().collect();
+        join_all(owners.iter().map(|owner| self.leave_all(owner))).await;
     }
 
     /// The producer has ended what `owner` owns, by its own word: there is nothing to release.
@@ -325,9 +333,22 @@ impl Ledger {
     }
 
     fn owned_by(&self, owner: &str) -> Vec<ObligationId> {
-        let table = self.0.table.borrow();
-        let owned = |id: &ObligationId| table.entries[id].state() == State::Owned;
-        table.by_owner.get(owner).into_iter().filter(owned).collect()
+        let mut held = self.held_by(&Holder::Owner(owner.into()));
+        held.retain(|id| self.with(*id, Entry::state) == Some(State::Owned));
+        held
+    }
+
+    pub(super) fn held_by(&self, holder: &Holder) -> Vec<ObligationId> {
+        self.0.table.borrow().by_holder.get(holder)
+    }
+
+    /// `holder` needs it no more: if nobody else does, what has to be done about that.
+    pub(super) fn leave(&self, id: ObligationId, holder: &Holder) -> Option<Step> {
+        if !self.0.table.borrow_mut().leave(id, holder) {
+            return None;
+        }
+        let owned = self.with(id, Entry::state) == Some(State::Owned);
+        self.apply(id, if owned { Fact::Disowned } else { Fact::GaveUp })
     }
 
     fn in_slot(&self, slot: &SlotKey, wanted: impl Fn(&Entry) -> bool) -> Vec<ObligationId> {
@@ -335,21 +356,10 @@ impl Ledger {
         table.by_slot.get(slot).into_iter().filter(|id| wanted(&table.entries[id])).collect()
     }
 
-    fn own(&self, id: ObligationId, owner: &OwnerKey) {
-        let mut table = self.0.table.borrow_mut();
-        let Some(entry) = table.entries.get_mut(&id) else { return };
-        entry.owner = Some(owner.clone());
-        table.by_owner.add(owner.clone(), id);
-    }
-
     /// Hands an attempt that gave up to the ledger's task. No I/O happens here: it is called by `Drop`.
     pub(super) fn give_up(&self, attempt: AttemptId) {
         // The task ends with the ledger; then nothing can be released any more.
         let _ = self.0.given_up.send(attempt);
-    }
-
-    fn made_by(&self, attempt: AttemptId) -> Vec<ObligationId> {
-        self.0.table.borrow().by_attempt.get(&attempt)
     }
 
     /// The entries that `wanted` accepts, oldest first.

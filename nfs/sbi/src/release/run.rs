@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use super::obligation::{Fact, State, Step};
 use super::slot::{Slot, SlotKey};
-use super::table::{Entry, ObligationId};
+use super::table::{Entry, Holder, ObligationId};
 use super::undo::{Found, Settle, Undo};
 use crate::client::{Answer, Budget, Call, Lane, NoAnswer, last_segment, resolve};
 use crate::event::{Facts, Kind};
@@ -14,12 +14,12 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 impl Ledger {
-    /// Notes `fact` of each, newest first, and releases what that asks for. The next begins when the one before had
-    /// its first answer, or after `release.wait_ms`; one failure never stops the others.
-    pub(super) async fn release_newest_first(&self, made: Vec<ObligationId>, fact: Fact) {
+    /// `holder` needs nothing any more: what nobody else needs is released, newest first. The next begins when the one
+    /// before had its first answer, or after `release.wait_ms`; one failure never stops the others.
+    pub(super) async fn leave_all(&self, holder: &Holder) {
         let wait = self.0.client.party().policy.release.wait;
-        for id in made.into_iter().rev() {
-            if self.apply(id, fact) != Some(Step::Release) {
+        for id in self.held_by(holder).into_iter().rev() {
+            if self.leave(id, holder) != Some(Step::Release) {
                 continue;
             }
             let (tell, first_answer) = oneshot::channel::<()>();
@@ -68,10 +68,12 @@ impl Ledger {
         }
     }
 
-    /// A release at a fixed URI, and the settling of a subject, wait for creates that are under way there.
+    /// A release at a fixed URI, and the settling of a subject, wait for creates that are under way there. What is
+    /// shared has a URI of its own each time it is made.
     async fn slot_for(&self, id: ObligationId) -> Result<Option<Slot>, ()> {
         let slot = self.with(id, |e| match &e.intent.slot {
             Some(SlotKey::Subject(_)) if e.uri.is_some() => None,
+            Some(SlotKey::Shared(_)) => None,
             slot => slot.clone(),
         });
         let Some(slot) = slot.flatten() else { return Ok(None) };

@@ -9,6 +9,9 @@ pub enum SlotKey {
     Uri(String),
     /// A subject (SUPI and PDU session id) of which the producer keeps one context, each under a URI of its own.
     Subject(String),
+    /// A resource that several contexts use together: made by the first that needs it, joined by the others
+    /// ([`Attempt::join`](super::Attempt::join)), released when the last has left.
+    Shared(String),
 }
 
 /// A slot that is taken: nobody else creates or releases there until it is dropped, so nothing overtakes.

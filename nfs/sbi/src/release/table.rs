@@ -24,6 +24,13 @@ pub struct AttemptId(pub(super) u64);
 /// Names a context that owns created resources.
 pub type OwnerKey = String;
 
+/// Who needs a created resource: attempts that are under way, and contexts. It is released when the last has left.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Holder {
+    Attempt(AttemptId),
+    Owner(OwnerKey),
+}
+
 /// What an attempt tells the ledger of a create before it is sent.
 pub(super) struct Intent {
     pub(super) kind: &'static str,
@@ -32,9 +39,9 @@ pub(super) struct Intent {
     pub(super) before: Option<Value>,
     pub(super) settle: Settle,
     pub(super) slot: Option<SlotKey>,
+    pub(super) label: Option<String>,
     /// The URI that the create is sent to.
     pub(super) target: String,
-    pub(super) attempt: AttemptId,
     pub(super) served: Served,
     pub(super) peer: String,
 }
@@ -45,7 +52,8 @@ pub(super) struct Entry {
     pub(super) obligation: Obligation,
     /// The resource's URI, once it is known.
     pub(super) uri: Option<String>,
-    pub(super) owner: Option<OwnerKey>,
+    /// Those who need it still.
+    pub(super) holders: Vec<Holder>,
     /// Whether the timing headers are left out of its undo: its producer called a fresh one late.
     pub(super) untimed: bool,
     pub(super) history: Vec<(f64, State)>,
@@ -103,9 +111,8 @@ impl Serialize for State {
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) entries: BTreeMap<ObligationId, Entry>,
-    pub(super) by_attempt: Index<AttemptId>,
+    pub(super) by_holder: Index<Holder>,
     pub(super) by_slot: Index<SlotKey>,
-    pub(super) by_owner: Index<OwnerKey>,
     pub(super) settled: VecDeque<Resource>,
     obligations: u64,
     attempts: u64,
@@ -120,7 +127,7 @@ impl Table {
     pub(super) fn insert(&mut self, entry: Entry) -> ObligationId {
         self.obligations += 1;
         let id = ObligationId(self.obligations);
-        self.by_attempt.add(entry.intent.attempt, id);
+        entry.holders.iter().for_each(|holder| self.by_holder.add(holder.clone(), id));
         if let Some(slot) = &entry.intent.slot {
             self.by_slot.add(slot.clone(), id);
         }
@@ -130,14 +137,29 @@ impl Table {
 
     pub(super) fn remove(&mut self, id: ObligationId) -> Option<Entry> {
         let entry = self.entries.remove(&id)?;
-        self.by_attempt.remove(&entry.intent.attempt, id);
+        entry.holders.iter().for_each(|holder| self.by_holder.remove(holder, id));
         if let Some(slot) = &entry.intent.slot {
             self.by_slot.remove(slot, id);
         }
-        if let Some(owner) = &entry.owner {
-            self.by_owner.remove(owner, id);
-        }
         Some(entry)
+    }
+
+    /// `holder` needs it too.
+    pub(super) fn join(&mut self, id: ObligationId, holder: Holder) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if !entry.holders.contains(&holder) {
+            entry.holders.push(holder.clone());
+            self.by_holder.add(holder, id);
+        }
+    }
+
+    /// `holder` needs it no more. Whether it was the last.
+    pub(super) fn leave(&mut self, id: ObligationId, holder: &Holder) -> bool {
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let held = entry.holders.len();
+        entry.holders.retain(|other| other != holder);
+        self.by_holder.remove(holder, id);
+        held > 0 && entry.holders.is_empty()
     }
 
     pub(super) fn keep_settled(&mut self, resource: Resource) {
@@ -170,10 +192,7 @@ impl<K: Ord> Index<K> {
         }
     }
 
-    pub(super) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Vec<ObligationId>
-    where
-        K: std::borrow::Borrow<Q>,
-    {
+    pub(super) fn get(&self, key: &K) -> Vec<ObligationId> {
         self.0.get(key).cloned().unwrap_or_default()
     }
 

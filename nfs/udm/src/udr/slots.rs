@@ -48,6 +48,7 @@ impl Core {
             before: before.as_ref().map(json::to_value),
             settle: Settle::KnownUri,
             slot: Some(slot),
+            label: None,
         };
         attempt.create_in(taken, creation).await?;
         Ok(is_new)
@@ -84,6 +85,7 @@ impl Core {
             before: before.as_ref().map(json::to_value),
             settle: Settle::KnownUri,
             slot: Some(slot),
+            label: None,
         };
         attempt.create_in(taken, creation).await?;
         Ok(before)

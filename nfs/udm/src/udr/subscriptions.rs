@@ -36,6 +36,7 @@ impl Core {
                 like: json::to_value(&stored),
             },
             slot: None,
+            label: None,
         };
         if_kept(attempt.create(creation).await)
     }
@@ -64,6 +65,7 @@ impl Core {
             before: None,
             settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
             slot: None,
+            label: None,
         };
         if_kept(attempt.create(creation).await)
     }
