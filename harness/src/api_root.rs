@@ -1,13 +1,58 @@
 //! apiRoots as users write them: scheme, authority, and for others perhaps a path.
 
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use std::str::FromStr;
 
-/// The apiRoot of a peer, without a slash at its end.
-///
-/// # Errors
-///
-/// If it could not be called; the text says what was expected.
-pub fn of(text: &str) -> Result<String, String> {
+macro_rules! api_root {
+    ($(#[doc = $doc:literal])+ $name:ident, $read:ident) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// As text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                $read(text).map($name)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(root: $name) -> String {
+                root.0
+            }
+        }
+    };
+}
+
+api_root! {
+    /// The apiRoot of a peer: something that can be called, without a slash at its end.
+    PeerRoot, of
+}
+
+api_root! {
+    /// An apiRoot to hand out: others cannot call 0.0.0.0, and nothing is served below a path.
+    OwnRoot, own
+}
+
+fn of(text: &str) -> Result<String, String> {
     let expected = || format!("expected http://host[:port], but found {text:?}");
     let text = text.trim_end_matches('/');
     let uri: http::Uri = text.parse().map_err(|_| expected())?;
@@ -22,12 +67,7 @@ pub fn of(text: &str) -> Result<String, String> {
     }
 }
 
-/// An apiRoot to hand out: others cannot call 0.0.0.0, and nothing is served below a path.
-///
-/// # Errors
-///
-/// As [`of`].
-pub fn own(text: &str) -> Result<String, String> {
+fn own(text: &str) -> Result<String, String> {
     let root = of(text)?;
     if root.split('/').count() > 3 {
         return Err(format!("expected http://host[:port] without a path, but found {text:?}"));

@@ -2,10 +2,11 @@
 
 use crate::process::NfHandle;
 use amf::Amf;
-use api::common::PlmnId;
+use api::common::{NfInstanceId, PlmnId};
 use sbi::client::not_given;
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
+use sbi::policy::Network;
 use sbi::server::{self, Nf, Port, Workers};
 use smf::Smf;
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ impl Default for SmfChoices {
 pub struct Wiring {
     /// The apiRoot of its producer of each type.
     pub peers: BTreeMap<NfType, String>,
+    /// The apiRoots of the AMFs of this process: an SMF answers the one that asks.
+    pub amfs: BTreeMap<NfInstanceId, String>,
     /// The subscribers, for a UDR and for a UDM without one.
     pub repository: Arc<Repository>,
     /// The home network.
@@ -97,7 +100,13 @@ pub struct Started {
 }
 
 /// Starts an NF of the party's type.
-pub async fn start(party: Party, wiring: &Wiring, listener: Box<dyn Listen>, workers: &Workers) -> Started {
+pub async fn start(
+    mut party: Party,
+    wiring: &Wiring,
+    listener: Box<dyn Listen>,
+    workers: &Workers,
+) -> Started {
+    Arc::make_mut(&mut party.policy.deadline.peers).home = Some(network_of(&wiring.plmn));
     match party.nf_type {
         NfType::Amf => {
             let config = amf::Config {
@@ -114,6 +123,7 @@ pub async fn start(party: Party, wiring: &Wiring, listener: Box<dyn Listen>, wor
             let config = smf::Config {
                 udm: wiring.peer(NfType::Udm),
                 amf: wiring.peers.get(&NfType::Amf).cloned(),
+                amfs: wiring.amfs.clone(),
                 plmn: wiring.plmn.clone(),
                 answer: wiring.smf.answer,
                 procedure_timer: wiring.smf.procedure_timer,
@@ -129,6 +139,10 @@ pub async fn start(party: Party, wiring: &Wiring, listener: Box<dyn Listen>, wor
             started(server::start::<Udr>(party, config, listener, workers).await)
         }
     }
+}
+
+fn network_of(plmn: &PlmnId) -> Network {
+    format!("{}-{}", plmn.mcc, plmn.mnc).parse().expect("MCC and MNC are a network")
 }
 
 fn started<N: Nf>(running: server::Running<N>) -> Started {

@@ -52,6 +52,7 @@ fn wiring() -> Wiring {
     subscribers::provision_defaults(&repository);
     Wiring {
         peers: BTreeMap::new(),
+        amfs: BTreeMap::new(),
         repository,
         plmn: PlmnId::new("001", "01").expect("the test PLMN"),
         smf: SmfChoices::default(),

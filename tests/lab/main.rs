@@ -16,6 +16,7 @@ mod counted_subscriptions;
 mod data_changes;
 mod done_rules;
 mod drop_mode;
+mod foreign_networks;
 mod http1;
 mod irrevocable;
 mod late_answers;

@@ -7,6 +7,7 @@ use crate::process::{NfHandle, Process};
 use crate::registry::{self, LOCAL_UDR, Started, Wiring};
 use crate::schemas;
 use crate::subscribers;
+use api::common::NfInstanceId;
 use sbi::env::Env;
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
@@ -28,6 +29,7 @@ pub(super) struct Place {
 
 /// An NF to run.
 pub(super) struct Plan {
+    pub(super) name: String,
     pub(super) nf_type: NfType,
     pub(super) bind: Place,
     pub(super) advertise: Option<String>,
@@ -61,7 +63,7 @@ pub(super) async fn host(plans: Vec<Plan>, admin: Place, config: &Config) -> Res
     }
     let (admin, admin_at) = listen_at(&env, &admin).await?;
     let admin_root = format!("http://{}", reachable(admin_at));
-    let places: Vec<_> = bound.iter().map(|b| (b.plan.nf_type.name(), b.api_root.clone())).collect();
+    let places: Vec<_> = bound.iter().map(|b| (b.plan.name.clone(), b.api_root.clone())).collect();
     let workers = Workers::threads(std::thread::available_parallelism().map_or(1, usize::from));
     let (started, operator) = start(bound, &env, config, &workers).await;
     actix::spawn(operator::serve(operator.clone(), admin));
@@ -113,27 +115,39 @@ fn own_address() -> Option<IpAddr> {
 async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers) -> (Vec<Started>, Operator) {
     let repository = Arc::default();
     subscribers::provision(&repository, config);
-    let here: BTreeMap<_, _> = bound.iter().map(|b| (b.plan.nf_type, b.api_root.clone())).collect();
     env.directory.add(LOCAL_UDR, "udr");
-    for (nf_type, root) in bound.iter().flat_map(|b| &b.plan.peers).chain(&here) {
-        env.directory.add(root, nf_type.name());
+    for (nf_type, root) in bound.iter().flat_map(|b| &b.plan.peers) {
+        env.directory.add_foreign(root, nf_type.name());
+    }
+    let (mut here, mut amfs) = (BTreeMap::new(), BTreeMap::new());
+    let with_id = |b: Bound| {
+        let said = config.instance_id(&b.plan.name);
+        (said.unwrap_or_else(|| NfInstanceId(env.entropy.uuid())), b)
+    };
+    let bound: Vec<_> = bound.into_iter().map(with_id).collect();
+    for (id, Bound { plan, api_root, .. }) in &bound {
+        env.directory.add(api_root, &plan.name);
+        here.entry(plan.nf_type).or_insert_with(|| api_root.clone());
+        if plan.nf_type == NfType::Amf {
+            amfs.insert(*id, api_root.clone());
+        }
     }
     let keeps_subscribers = here.contains_key(&NfType::Udr);
     let (mut started, mut keeps_own_data) = (Vec::new(), false);
-    for Bound { plan, listener, api_root } in bound {
+    for (instance_id, Bound { plan, listener, api_root }) in bound {
         let mut peers = here.clone();
         peers.extend(plan.peers);
         let repository = Arc::clone(&repository);
-        let wiring = Wiring { peers, repository, plmn: config.home_plmn(), smf: config.smf_choices() };
+        let (plmn, smf) = (config.home_plmn(), config.smf_choices(&plan.name));
+        let wiring = Wiring { peers, amfs: amfs.clone(), repository, plmn, smf };
         keeps_own_data |= plan.nf_type == NfType::Udm && wiring.has_local_udr();
-        let said = config.section(plan.nf_type).and_then(|nf| nf.nf_instance_id);
         let party = Party {
-            name: plan.nf_type.name().into(),
+            name: plan.name.as_str().into(),
             nf_type: plan.nf_type,
-            instance_id: said.map_or_else(|| env.entropy.uuid(), |id| id.0),
+            instance_id: instance_id.0,
             api_root: api_root.into(),
             env: env.for_nf(),
-            policy: config.policy(plan.nf_type),
+            policy: config.policy(&plan.name),
         };
         started.push(registry::start(party, &wiring, listener, workers).await);
     }

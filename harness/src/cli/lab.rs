@@ -11,7 +11,8 @@ use std::path::PathBuf;
 ///
 /// An AMF, an SMF, a UDM and a UDR in this process, wired to one another, each behind its own port (amf 7705, smf 7704,
 /// udm 7712, udr 7720), and one operator plane for all of them on 127.0.0.1:9091. One JSON line for each NF says where it
-/// is. A configuration says otherwise, also that another NF stands in for one of them; see `mock5g config`.
+/// is. A configuration says otherwise, also that another NF stands in for one of them, or that there are more (a second
+/// SMF); see `mock5g config`.
 #[derive(Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct LabArgs {
@@ -41,19 +42,21 @@ pub(super) async fn run(args: LabArgs) -> Exit {
         Ok(config) => config.with_openapi(args.openapi),
         Err(exit) => return exit,
     };
-    let plans = NfType::ALL.iter().map(|nf_type| plan(*nf_type, &config)).collect();
+    let plans = config.nfs().into_iter().map(|(name, nf_type)| plan(name, nf_type, &config)).collect();
     let admin = Place { at: config.lab_admin(), option: "admin.bind in the configuration".into() };
     super::told_by_host(host(plans, admin, &config).await)
 }
 
-fn plan(nf_type: NfType, config: &Config) -> Plan {
-    let told = |called: &NfType| Some((*called, config.peer(nf_type, *called)?.to_owned()));
-    let sbi = config.section(nf_type).and_then(|nf| nf.sbi.clone()).unwrap_or_default();
-    let option = format!("{}.sbi.bind in the configuration", nf_type.name());
+fn plan(name: String, nf_type: NfType, config: &Config) -> Plan {
+    let told = |called: &NfType| Some((*called, config.peer(&name, *called)?.to_owned()));
+    let sbi = config.section(&name).and_then(|nf| nf.sbi.clone()).unwrap_or_default();
+    let below = if name == nf_type.name() { "" } else { "instances." };
+    let option = format!("{below}{name}.sbi.bind in the configuration");
     Plan {
         nf_type,
-        bind: Place { at: config.bind(nf_type), option },
-        advertise: sbi.advertise,
+        bind: Place { at: config.bind(&name), option },
+        advertise: sbi.advertise.map(String::from),
         peers: NfType::ALL.iter().filter_map(told).collect(),
+        name,
     }
 }

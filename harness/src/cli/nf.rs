@@ -2,7 +2,8 @@
 
 use super::Exit;
 use super::host::{Place, Plan, host};
-use crate::config::Config;
+use crate::api_root::{OwnRoot, PeerRoot};
+use crate::config::{Config, InstanceName};
 use crate::registry;
 use clap::Args;
 use sbi::party::NfType;
@@ -28,16 +29,19 @@ pub(super) struct NfArgs {
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// amf, smf, udm or udr
-    #[arg(value_name = "TYPE", value_parser = nf_type)]
+    #[arg(value_name = "TYPE")]
     nf_type: NfType,
+    /// What it is called in events, and below `instances` in the configuration [default: its type]
+    #[arg(long)]
+    name: Option<InstanceName>,
     /// Where the SBI listens; port 0 takes a free one [default: 127.0.0.1 and the lab's port: amf 7705, smf 7704,
     /// udm 7712, udr 7720]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     bind: Option<SocketAddr>,
     /// Scheme and authority that others shall use, in Location and callbacks [default: http:// and the bound address;
     /// for 0.0.0.0 and :: this machine's own address]
-    #[arg(long, value_name = "APIROOT", value_parser = crate::api_root::own)]
-    advertise: Option<String>,
+    #[arg(long, value_name = "APIROOT")]
+    advertise: Option<OwnRoot>,
     /// A producer that this NF calls, e.g. udm=http://127.0.0.1:7712; may be repeated, once for each type
     #[arg(long = "peer", value_name = "TYPE=APIROOT", value_parser = peer)]
     peers: Vec<(NfType, String)>,
@@ -61,18 +65,13 @@ Example, a UDM with its data in a UDR, and an SMF:
 Exit codes: 0 stopped by SIGTERM, 1 something may be left hanging upstream, 2 the command line is wrong, 3 a port is in
 use or the like, 130 Ctrl-C";
 
-fn nf_type(text: &str) -> Result<NfType, String> {
-    let known = NfType::ALL.iter().find(|t| t.as_str().eq_ignore_ascii_case(text));
-    known.copied().ok_or_else(|| "expected amf, smf, udm or udr".into())
-}
-
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected ADDR:PORT, e.g. 127.0.0.1:7712 or [::1]:0".into())
 }
 
 fn peer(text: &str) -> Result<(NfType, String), String> {
     let (name, root) = text.split_once('=').ok_or("expected TYPE=APIROOT, e.g. udm=http://127.0.0.1:7712")?;
-    Ok((nf_type(name)?, crate::api_root::of(root)?))
+    Ok((name.parse()?, root.parse::<PeerRoot>()?.into()))
 }
 
 pub(super) async fn run(mut args: NfArgs) -> Exit {
@@ -84,28 +83,47 @@ pub(super) async fn run(mut args: NfArgs) -> Exit {
         Ok(config) => config.with_openapi(args.openapi.take()),
         Err(exit) => return exit,
     };
-    let (plan, admin) = args.plan(&config);
+    let (plan, admin) = match args.plan(&config) {
+        Ok(planned) => planned,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Exit::Usage;
+        }
+    };
     warn_of_peers(&plan);
     super::told_by_host(host(vec![plan], admin, &config).await)
 }
 
 impl NfArgs {
     /// What the flags say, then the file; then the defaults.
-    fn plan(self, config: &Config) -> (Plan, Place) {
+    fn plan(self, config: &Config) -> Result<(Plan, Place), String> {
         let nf_type = self.nf_type;
-        let section = config.section(nf_type);
+        let name = self.name.map_or_else(|| nf_type.name().to_owned(), String::from);
+        let section = config.section(&name);
+        if let Some(said) = section.and_then(|nf| nf.nf_type).filter(|said| *said != nf_type) {
+            return Err(format!(
+                "the configuration says that {name} is of type {}, not {}",
+                said.name(),
+                nf_type.name()
+            ));
+        }
         let sbi = section.and_then(|nf| nf.sbi.clone()).unwrap_or_default();
-        let at = self.bind.unwrap_or_else(|| config.bind(nf_type));
+        let at = self.bind.unwrap_or_else(|| config.bind(&name));
         let admin_port = if at.port() == 0 { 0 } else { at.port().checked_add(1000).unwrap_or(0) };
         let admin = self.admin.or_else(|| section.and_then(|nf| nf.admin.as_ref()?.bind));
         let admin = admin.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], admin_port)));
-        let said = NfType::ALL
-            .iter()
-            .filter_map(|called| Some((*called, config.peer(nf_type, *called)?.to_owned())));
+        let said =
+            NfType::ALL.iter().filter_map(|called| Some((*called, config.peer(&name, *called)?.to_owned())));
         let peers = said.chain(self.peers).collect();
         let bind = Place { at, option: "--bind".into() };
-        let plan = Plan { nf_type, bind, advertise: self.advertise.or(sbi.advertise), peers };
-        (plan, Place { at: admin, option: "--admin".into() })
+        let plan = Plan {
+            name,
+            nf_type,
+            bind,
+            advertise: self.advertise.or(sbi.advertise).map(String::from),
+            peers,
+        };
+        Ok((plan, Place { at: admin, option: "--admin".into() }))
     }
 }
 

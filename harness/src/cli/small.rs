@@ -33,8 +33,8 @@ Example of a file, each key with its default:
   admin: {bind: 127.0.0.1:9091}    # of a lab
   openapi: {mode: warn}            # or refuse; dir: where 3GPP's OpenAPI files are
   deadline: {mode: reject, late_release: perform, on_client_gone: release, skew_tolerance_ms: 0, margin_ms: 5,
-             strict: false}
-  release: {settle_ms: 30000, wait_ms: 500, timer_ms: 3000, tries: 9, backoff_ms: 200}
+             strict: false, peers: {}}   # {999-70: honour, amf: ignore}: foreign networks are ignored unless honoured
+  release: {settle_ms: 30000, wait_ms: 500, timer_ms: 3000, tries: 9, backoff_ms: 200, settle: report}   # or repeat
   client: {max_rsp_time_ms: 10000}
   drain_ms: 5000
   subscribers:
@@ -44,6 +44,8 @@ Example of a file, each key with its default:
     client: {udm: http://127.0.0.1:7712}
     nf_instance_id: 11111111-2222-4333-8444-555555555555
     answer: after_upstream         # or early; of an SMF, like procedure_timer_ms: 10000
+  instances:                       # more NFs, on free ports unless sbi.bind says otherwise
+    smf-2: {type: smf}             # and the keys of one NF
 
 Exit codes: 0 it can be used, 2 it cannot";
 

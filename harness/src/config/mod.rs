@@ -3,16 +3,20 @@
 //! Nothing is mandatory: the defaults are a working lab. What a section leaves out is what the section above it says,
 //! and at last the default.
 
+mod nf;
 mod overlay;
 mod section;
+mod subscribers;
 
+pub use nf::{InstanceName, Instances, NfSection};
 pub use section::{
-    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, NfSection, OpenapiSection,
-    ProfileSection, ReleaseSection, SbiSection, SchemaMode, SliceSection, SubscriberSection,
+    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, OpenapiSection, ReleaseSection,
+    SbiSection, SchemaMode,
 };
+pub use subscribers::{Key, ProfileSection, SliceSection, SubscriberSection};
 
 use crate::registry::SmfChoices;
-use api::common::PlmnId;
+use api::common::{NfInstanceId, PlmnId};
 use sbi::party::NfType;
 use sbi::policy::Policy;
 use serde::{Deserialize, Serialize};
@@ -52,20 +56,24 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_ms: Option<u64>,
     /// Who can be served; instead of the default subscribers.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "subscribers::blocks")]
     pub subscribers: Option<Vec<SubscriberSection>>,
     /// The AMF.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::amf")]
     pub amf: Option<NfSection>,
     /// The SMF.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::smf")]
     pub smf: Option<NfSection>,
     /// The UDM.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::udm")]
     pub udm: Option<NfSection>,
     /// The UDR.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::udr")]
     pub udr: Option<NfSection>,
+    /// More NFs, by name: a second SMF, say. A lab wires each as it does the first of its type; the others go on calling
+    /// the first unless their `client` says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<Instances>,
 }
 
 /// A configuration that cannot be used; for a person, with file, line and caret, or the variable's name.
@@ -87,8 +95,7 @@ impl Config {
             Some(file) => Config::read(file)?,
             None => Config::default(),
         };
-        let config = overlay::overlay(config, variables).map_err(Unusable)?;
-        config.check().map(|()| config).map_err(Unusable)
+        overlay::overlay(config, variables).map_err(Unusable)
     }
 
     fn read(file: &Path) -> Result<Config, Unusable> {
@@ -100,31 +107,26 @@ impl Config {
         serde_saphyr::from_str(&text).map_err(|error| named(&error))
     }
 
-    fn check(&self) -> Result<(), String> {
-        for block in self.subscribers.iter().flatten() {
-            block.check()?;
-        }
-        for (nf_type, section) in NfType::ALL.iter().map(|nf_type| (nf_type, self.section(*nf_type))) {
-            let of_smf = section.is_some_and(|s| s.answer.is_some() || s.procedure_timer_ms.is_some());
-            if of_smf && *nf_type != NfType::Smf {
-                return Err(format!("{}: answer and procedure_timer_ms are keys of an SMF", nf_type.name()));
-            }
-            if section.is_some_and(|s| s.hear_changes.is_some()) && *nf_type != NfType::Udm {
-                return Err(format!("{}: hear_changes is a key of a UDM", nf_type.name()));
-            }
-            section.map_or(Ok(()), |s| s.check().map_err(|e| format!("{}.{e}", nf_type.name())))?;
-        }
-        Ok(())
+    /// The NFs of a lab by name: the first of each type, then the other instances.
+    pub fn nfs(&self) -> Vec<(String, NfType)> {
+        let first = NfType::ALL.iter().map(|nf_type| (nf_type.name().to_owned(), *nf_type));
+        first.chain(self.instances.iter().flat_map(Instances::all)).collect()
     }
 
-    /// What is said of the NF of this type alone.
-    pub fn section(&self, nf_type: NfType) -> Option<&NfSection> {
-        match nf_type {
-            NfType::Amf => self.amf.as_ref(),
-            NfType::Smf => self.smf.as_ref(),
-            NfType::Udm => self.udm.as_ref(),
-            NfType::Udr => self.udr.as_ref(),
+    /// What is said of the NF of this name alone.
+    pub fn section(&self, name: &str) -> Option<&NfSection> {
+        match name.parse() {
+            Ok(NfType::Amf) => self.amf.as_ref(),
+            Ok(NfType::Smf) => self.smf.as_ref(),
+            Ok(NfType::Udm) => self.udm.as_ref(),
+            Ok(NfType::Udr) => self.udr.as_ref(),
+            Err(_) => self.instances.as_ref()?.get(name),
         }
+    }
+
+    /// The NF instance id that is said for the NF of this name.
+    pub fn instance_id(&self, name: &str) -> Option<NfInstanceId> {
+        self.section(name)?.nf_instance_id
     }
 
     /// The same, with the OpenAPI files in `dir` if one is named.
@@ -142,9 +144,9 @@ impl Config {
     }
 
     /// The operator's decisions for an NF: its own section, then what is said of every NF, then the defaults.
-    pub fn policy(&self, nf_type: NfType) -> Policy {
+    pub fn policy(&self, name: &str) -> Policy {
         let mut policy = Policy::default();
-        let of_nf = self.section(nf_type);
+        let of_nf = self.section(name);
         let deadlines = [self.deadline.as_ref(), of_nf.and_then(|nf| nf.deadline.as_ref())];
         deadlines.into_iter().flatten().for_each(|section| section.decide(&mut policy.deadline));
         let releases = [self.release.as_ref(), of_nf.and_then(|nf| nf.release.as_ref())];
@@ -157,19 +159,23 @@ impl Config {
         policy
     }
 
-    /// What the SMF decides.
-    pub fn smf_choices(&self) -> SmfChoices {
-        let (mut choices, said) = (SmfChoices::default(), self.smf.as_ref());
+    /// What the SMF of this name decides.
+    pub fn smf_choices(&self, name: &str) -> SmfChoices {
+        let (mut choices, said) = (SmfChoices::default(), self.section(name));
         choices.answer = said.and_then(|smf| smf.answer).unwrap_or(choices.answer);
         let timer = said.and_then(|smf| smf.procedure_timer_ms).map(Duration::from_millis);
         choices.procedure_timer = timer.unwrap_or(choices.procedure_timer);
         choices
     }
 
-    /// Where the SBI of an NF listens.
-    pub fn bind(&self, nf_type: NfType) -> SocketAddr {
-        let said = self.section(nf_type).and_then(|nf| nf.sbi.as_ref()?.bind);
-        said.unwrap_or_else(|| self.addresses.unwrap_or_default().of(nf_type))
+    /// Where the SBI of an NF listens: an instance beside the first of its type takes a free port unless it is told one.
+    pub fn bind(&self, name: &str) -> SocketAddr {
+        let said = self.section(name).and_then(|nf| nf.sbi.as_ref()?.bind);
+        let usual = || match name.parse() {
+            Ok(nf_type) => self.addresses.unwrap_or_default().of(nf_type),
+            Err(_) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+        };
+        said.unwrap_or_else(usual)
     }
 
     /// Where the operator plane of a lab listens.
@@ -180,8 +186,8 @@ impl Config {
     }
 
     /// The producer of type `called` that the NF is told to call, if it is told of one.
-    pub fn peer(&self, nf_type: NfType, called: NfType) -> Option<&str> {
-        let clients = [self.section(nf_type).and_then(|nf| nf.client.as_ref()), self.client.as_ref()];
+    pub fn peer(&self, name: &str, called: NfType) -> Option<&str> {
+        let clients = [self.section(name).and_then(|nf| nf.client.as_ref()), self.client.as_ref()];
         clients.into_iter().flatten().find_map(|client| client.peer(called))
     }
 }
@@ -192,8 +198,7 @@ mod tests {
     use sbi::policy::Mode;
 
     fn read(yaml: &str) -> Result<Config, String> {
-        let config: Config = serde_saphyr::from_str(yaml).map_err(|e| e.to_string())?;
-        config.check().map(|()| config)
+        serde_saphyr::from_str(yaml).map_err(|e| e.to_string())
     }
 
     fn over(yaml: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
@@ -207,9 +212,9 @@ mod tests {
             "deadline: {mode: drop, margin_ms: 7}\nsmf:\n  deadline: {mode: 'off'}\nrelease: {settle_ms: 5}\n",
         );
         let config = config.expect("a configuration");
-        let smf = config.policy(NfType::Smf);
+        let smf = config.policy("smf");
         assert_eq!((smf.deadline.mode, smf.deadline.margin_ms), (Mode::Off, 7));
-        assert_eq!(config.policy(NfType::Udm).deadline.mode, Mode::Drop);
+        assert_eq!(config.policy("udm").deadline.mode, Mode::Drop);
         assert_eq!(smf.release.settle.as_millis(), 5);
         assert_eq!(smf.release.tries, Policy::default().release.tries);
     }
@@ -237,9 +242,9 @@ mod tests {
             ],
         );
         let config = config.expect("a configuration");
-        assert_eq!(config.policy(NfType::Smf).deadline.margin_ms, 20);
-        assert_eq!(config.policy(NfType::Udm).deadline.mode, Mode::Drop);
-        assert_eq!(config.policy(NfType::Udm).drain.as_millis(), 70);
+        assert_eq!(config.policy("smf").deadline.margin_ms, 20);
+        assert_eq!(config.policy("udm").deadline.mode, Mode::Drop);
+        assert_eq!(config.policy("udm").drain.as_millis(), 70);
     }
 
     #[test]

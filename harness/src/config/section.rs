@@ -1,14 +1,16 @@
 //! The sections of a configuration.
 
-use api::common::{Dnn, NfInstanceId, Sd, Snssai, Supi};
-use api::nudm_sdm::default_sm_data;
+use crate::api_root::{OwnRoot, PeerRoot};
 use sbi::party::NfType;
-use sbi::policy::{DeadlinePolicy, LateRelease, Mode, OnClientGone, Policy, ReleasePolicy};
+use sbi::policy::{
+    DeadlinePolicy, LateRelease, LostCreates, Mode, OnClientGone, Peer, Policy, Regard, ReleasePolicy,
+};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
-use udr::Profile;
 
 /// Which plan the addresses of a lab follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +89,7 @@ pub struct SbiSection {
     pub bind: Option<SocketAddr>,
     /// What others shall call it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub advertise: Option<String>,
+    pub advertise: Option<OwnRoot>,
 }
 
 /// `client`: how an NF calls, and whom.
@@ -99,16 +101,16 @@ pub struct ClientSection {
     pub max_rsp_time_ms: Option<u64>,
     /// The apiRoot of its AMF.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub amf: Option<String>,
+    pub amf: Option<PeerRoot>,
     /// The apiRoot of its SMF.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub smf: Option<String>,
+    pub smf: Option<PeerRoot>,
     /// The apiRoot of its UDM.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub udm: Option<String>,
+    pub udm: Option<PeerRoot>,
     /// The apiRoot of its UDR.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub udr: Option<String>,
+    pub udr: Option<PeerRoot>,
 }
 
 impl ClientSection {
@@ -117,12 +119,13 @@ impl ClientSection {
     }
 
     pub(super) fn peer(&self, nf_type: NfType) -> Option<&str> {
-        match nf_type {
-            NfType::Amf => self.amf.as_deref(),
-            NfType::Smf => self.smf.as_deref(),
-            NfType::Udm => self.udm.as_deref(),
-            NfType::Udr => self.udr.as_deref(),
-        }
+        let root = match nf_type {
+            NfType::Amf => self.amf.as_ref(),
+            NfType::Smf => self.smf.as_ref(),
+            NfType::Udm => self.udm.as_ref(),
+            NfType::Udr => self.udr.as_ref(),
+        };
+        root.map(PeerRoot::as_str)
     }
 }
 
@@ -148,6 +151,9 @@ pub struct DeadlineSection {
     /// Malformed timing headers are 400 instead of ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
+    /// Whose timing headers count: networks (`999-70`), NF types (`amf`) or User-Agents, each `honour` or `ignore`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peers: Option<BTreeMap<Peer, Regard>>,
 }
 
 impl DeadlineSection {
@@ -158,6 +164,8 @@ impl DeadlineSection {
         set(&mut policy.skew_tolerance_ms, self.skew_tolerance_ms);
         set(&mut policy.margin_ms, self.margin_ms);
         set(&mut policy.strict, self.strict);
+        let peers = self.peers.iter().flatten().map(|(peer, regard)| (peer.clone(), *regard));
+        Arc::make_mut(&mut policy.peers).said.extend(peers);
     }
 }
 
@@ -180,6 +188,9 @@ pub struct ReleaseSection {
     /// The pause before the second try.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<u64>,
+    /// `report` or `repeat`: creates whose answer was lost, at producers that may not know one that is repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settle: Option<LostCreates>,
 }
 
 impl ReleaseSection {
@@ -189,6 +200,7 @@ impl ReleaseSection {
         set_ms(&mut policy.timer, self.timer_ms);
         set(&mut policy.tries, self.tries);
         set_ms(&mut policy.backoff, self.backoff_ms);
+        set(&mut policy.lost, self.settle);
     }
 }
 
@@ -200,173 +212,4 @@ fn set<T>(at: &mut T, said: Option<T>) {
 
 fn set_ms(at: &mut Duration, said: Option<u64>) {
     set(at, said.map(Duration::from_millis));
-}
-
-/// `amf`, `smf`, `udm`, `udr`: one NF.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct NfSection {
-    /// Its NF instance id; another one at each start unless it is said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nf_instance_id: Option<NfInstanceId>,
-    /// Where it serves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sbi: Option<SbiSection>,
-    /// Its operator plane, where it runs alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub admin: Option<AdminSection>,
-    /// How it calls, and whom.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client: Option<ClientSection>,
-    /// How it treats deadlines.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<DeadlineSection>,
-    /// How it releases.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub release: Option<ReleaseSection>,
-    /// An SMF's: when it answers the creation of an SM context; `after_upstream` or `early`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<smf::Answer>,
-    /// An SMF's: how long what follows that answer may take.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub procedure_timer_ms: Option<u64>,
-    /// A UDM's: whether it asks its UDR to be notified of changes, to tell those who subscribed at it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hear_changes: Option<bool>,
-    /// How long its stop waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drain_ms: Option<u64>,
-}
-
-impl NfSection {
-    pub(super) fn check(&self) -> Result<(), String> {
-        let advertise = self.sbi.as_ref().and_then(|sbi| sbi.advertise.as_deref());
-        let advertise = advertise.map_or(Ok(()), |root| crate::api_root::own(root).map(|_| ()));
-        advertise.map_err(|e| format!("sbi.advertise: {e}"))?;
-        let Some(client) = &self.client else { return Ok(()) };
-        for nf_type in NfType::ALL {
-            let peer = client.peer(*nf_type).map_or(Ok(()), |root| crate::api_root::of(root).map(|_| ()));
-            peer.map_err(|e| format!("client.{}: {e}", nf_type.name()))?;
-        }
-        Ok(())
-    }
-}
-
-/// `subscribers`: a block of subscribers with the same profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SubscriberSection {
-    /// The first.
-    pub supi: Supi,
-    /// How many, counted up from the first.
-    #[serde(default = "one")]
-    pub count: u64,
-    /// Which slices they may use, and what in each.
-    #[serde(default = "default_slices")]
-    pub slices: Vec<SliceSection>,
-    /// Their permanent key, 32 hexadecimal digits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub k: Option<String>,
-    /// Their OPc, 32 hexadecimal digits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opc: Option<String>,
-}
-
-/// What is provisioned for one subscriber, as the operator plane takes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileSection {
-    /// Which slices it may use, and what in each.
-    #[serde(default = "default_slices")]
-    pub slices: Vec<SliceSection>,
-    /// Its permanent key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub k: Option<String>,
-    /// Its OPc.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opc: Option<String>,
-}
-
-impl ProfileSection {
-    /// What goes with these slices and keys.
-    pub fn profile(&self) -> Profile {
-        let slices = self.slices.iter().map(|s| (Snssai { sst: s.sst, sd: s.sd }, s.dnns.clone()));
-        let mut profile = Profile::from(default_sm_data(slices));
-        let keys = &mut profile.authentication;
-        set(&mut keys.enc_permanent_key, self.k.clone().map(Some));
-        set(&mut keys.enc_opc_key, self.opc.clone().map(Some));
-        profile
-    }
-
-    /// What is provisioned, as it would be written.
-    pub fn of(profile: &Profile) -> Self {
-        let slices = profile.sm.iter().map(|data| SliceSection {
-            sst: data.single_nssai.sst,
-            sd: data.single_nssai.sd,
-            dnns: data.dnn_configurations.iter().flat_map(|all| all.keys()).cloned().collect(),
-        });
-        let keys = &profile.authentication;
-        ProfileSection {
-            slices: slices.collect(),
-            k: keys.enc_permanent_key.clone(),
-            opc: keys.enc_opc_key.clone(),
-        }
-    }
-}
-
-/// How many subscribers one block may have.
-const MAX_BLOCK: u64 = 1_000_000;
-
-fn one() -> u64 {
-    1
-}
-
-fn default_slices() -> Vec<SliceSection> {
-    vec![SliceSection { sst: 1, sd: None, dnns: default_dnns() }]
-}
-
-fn default_dnns() -> Vec<Dnn> {
-    vec![crate::subscribers::dnn(crate::subscribers::DEFAULT_DNN)]
-}
-
-impl SubscriberSection {
-    /// One subscriber with this profile.
-    pub fn one(supi: Supi, profile: ProfileSection) -> Self {
-        let ProfileSection { slices, k, opc } = profile;
-        SubscriberSection { supi, count: 1, slices, k, opc }
-    }
-
-    /// What is provisioned for each.
-    pub fn profile(&self) -> Profile {
-        let SubscriberSection { slices, k, opc, .. } = self.clone();
-        ProfileSection { slices, k, opc }.profile()
-    }
-
-    pub(super) fn check(&self) -> Result<(), String> {
-        if !(1..=MAX_BLOCK).contains(&self.count) {
-            return Err(format!("subscribers: {}: expected a count from 1 to {MAX_BLOCK}", self.supi));
-        }
-        let is_key = |key: &String| key.len() == 32 && key.bytes().all(|digit| digit.is_ascii_hexdigit());
-        if let Some(wrong) = [&self.k, &self.opc].into_iter().flatten().find(|key| !is_key(key)) {
-            return Err(format!("subscribers: {}: {wrong}: expected 32 hexadecimal digits", self.supi));
-        }
-        match self.supi.nth(self.count - 1) {
-            Some(_) => Ok(()),
-            None => Err(format!("subscribers: {}: {} do not fit behind it", self.supi, self.count)),
-        }
-    }
-}
-
-/// A slice and its data networks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SliceSection {
-    /// Slice/service type.
-    pub sst: u8,
-    /// Slice differentiator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sd: Option<Sd>,
-    /// What may be reached in it.
-    #[serde(default = "default_dnns")]
-    pub dnns: Vec<Dnn>,
 }

@@ -66,7 +66,7 @@ fn rung(event: &Event, nfs: &[&str], from_ms: f64) -> Option<Rung> {
             (nf, "   ", "", format!("{} may be left hanging", detail(event)), Tone::Late)
         }
         Kind::FaultApplied => (nf, "   ", "", format!("fault rule: {}", detail(event)), Tone::Quiet),
-        Kind::SkewObserved | Kind::TimingMalformed | Kind::TimingCompleted => {
+        Kind::SkewObserved | Kind::TimingMalformed | Kind::TimingCompleted | Kind::TimingIgnored => {
             (nf, "   ", "", detail(event), Tone::Quiet)
         }
         Kind::SessionEnded => {

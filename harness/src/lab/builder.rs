@@ -166,12 +166,15 @@ impl Builder {
             Some(other) => drop(peers.insert(NfType::Amf, other.clone())),
             None => {}
         }
-        Wiring { peers, repository: self.repository(), plmn: self.plmn.clone(), smf: self.smf }
+        let amfs = BTreeMap::new();
+        Wiring { peers, amfs, repository: self.repository(), plmn: self.plmn.clone(), smf: self.smf }
     }
 
     /// Lets events name the peers that stand in.
     fn name_peers(&self, env: &Env) {
-        self.peers.iter().for_each(|(nf_type, root)| env.directory.add(root, &default_name(*nf_type)));
+        self.peers
+            .iter()
+            .for_each(|(nf_type, root)| env.directory.add_foreign(root, &default_name(*nf_type)));
     }
 
     /// Starts the lab on free ports of the loopback. Needs a running actix system.
@@ -264,7 +267,7 @@ impl Planned {
             instance_id: env.entropy.uuid(),
             api_root: root.into(),
             env: env.for_nf(),
-            policy: self.policy,
+            policy: self.policy.clone(),
         };
         registry::start(party, wiring, listener, workers).await
     }

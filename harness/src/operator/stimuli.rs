@@ -11,6 +11,7 @@ use api::query::Query;
 use bytes::Bytes;
 use sbi::client::TimingMode;
 use sbi::event::{Event, Kind, TraceId};
+use sbi::party::NfType;
 use sbi::problem::ProblemDetails;
 use sbi::server::{Failure, Reply, Shards};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ struct Stimulus {
     pdu_session_id: PduSessionId,
     dnn: Option<Dnn>,
     s_nssai: Option<Snssai>,
+    /// The SMF of this process that shall have it; else the AMF's own.
+    smf: Option<String>,
     max_rsp_time_ms: Option<u64>,
     #[serde(default)]
     sender_timestamp_offset_ms: i64,
@@ -44,7 +47,8 @@ impl Ie for Stimulus {
 }
 
 impl Stimulus {
-    fn message(self) -> EstablishPduSession {
+    fn message(self, operator: &Operator) -> Result<EstablishPduSession, Failure> {
+        let smf = self.smf.map(|name| smf_named(&name, operator)).transpose()?;
         let session = Session {
             supi: self.supi,
             pdu_session_id: self.pdu_session_id,
@@ -53,8 +57,14 @@ impl Stimulus {
         };
         let timing = timing(self.omit_deadline, self.sender_timestamp_offset_ms);
         let max_rsp_time = self.max_rsp_time_ms.map(Duration::from_millis);
-        EstablishPduSession { session, smf: None, max_rsp_time, timing }
+        Ok(EstablishPduSession { session, smf, max_rsp_time, timing })
     }
+}
+
+fn smf_named(name: &str, operator: &Operator) -> Result<String, Failure> {
+    let smf = operator.process.nf(name).filter(|nf| nf.party.nf_type == NfType::Smf);
+    let unknown = || ProblemDetails::plain(404, format!("there is no SMF {name:.32} in this process"));
+    Ok(smf.ok_or_else(unknown)?.party.api_root.to_string())
 }
 
 fn timing(omit_deadline: bool, sender_timestamp_offset_ms: i64) -> TimingMode {
@@ -110,7 +120,7 @@ async fn establish(
     let (name, amf) = named_amf(&request, &operator)?;
     let stimulus: Stimulus = decode(&body)?;
     let at = session_path(&stimulus.supi, stimulus.pdu_session_id);
-    let message = stimulus.message();
+    let message = stimulus.message(&operator)?;
     let outcome = amf.of(message.session.supi.as_str()).send(message).await.map_err(|_| stopping())?;
     Ok(told(&operator, &name, &outcome, at))
 }

@@ -76,6 +76,8 @@ kinds! {
     TimingMalformed = "timing.malformed", HEADERS;
     /// A timestamp without milliseconds was read as `.999`.
     TimingCompleted = "timing.completed", HEADERS;
+    /// A request's timing headers do not count: it comes from a foreign network, or the operator wants it so.
+    TimingIgnored = "timing.ignored", SYNCHRONISED;
     /// A request's stamp is so far from this NF's clock that the clocks differ.
     SkewObserved = "skew.observed", SYNCHRONISED;
     /// A request, or an answer to ours, is not as the OpenAPI file of its API says.

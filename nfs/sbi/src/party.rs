@@ -5,12 +5,14 @@ use crate::deadline::Deadline;
 use crate::env::Env;
 use crate::event::{Facts, Kind, RequestId, TraceId};
 use crate::policy::Policy;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
 /// The type of an NF, TS 29.510 §6.1.6.3.3 (Rel-17).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum NfType {
     /// Access and mobility management.
     Amf,
@@ -46,6 +48,30 @@ impl NfType {
             NfType::Udm => "udm",
             NfType::Udr => "udr",
         }
+    }
+}
+
+impl std::str::FromStr for NfType {
+    type Err = String;
+
+    /// In either case.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = NfType::ALL.iter().find(|t| t.as_str().eq_ignore_ascii_case(text));
+        known.copied().ok_or_else(|| "expected amf, smf, udm or udr".into())
+    }
+}
+
+impl TryFrom<String> for NfType {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<NfType> for String {
+    fn from(nf_type: NfType) -> String {
+        nf_type.name().to_owned()
     }
 }
 

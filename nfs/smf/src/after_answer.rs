@@ -7,6 +7,7 @@
 //! The deadline of the creation is over then; `smf.procedure_timer_ms` governs. A failure releases everything, tells the
 //! UE with a reject, and the AMF with RELEASED.
 
+use crate::context::Held;
 use crate::smf::Core;
 use api::common::RefToBinaryData;
 use api::namf_comm::{
@@ -52,14 +53,14 @@ pub(crate) async fn go_on(core: Rc<Core>, reference: String) {
 impl Core {
     async fn establish(&self, served: &Served, reference: &str) -> Result<(), Failure> {
         self.register_late(served, reference).await?;
-        let Some(amf) = &self.config.amf else {
+        let Some(amf) = self.held(reference, |held| self.amf_of(held)).flatten() else {
             let facts = served.facts(&self.shard.party);
             self.shard
                 .party
                 .emit(Kind::StepSkipped, facts.detail("no AMF was given: UE and gNB are told nothing"));
             return Ok(());
         };
-        let Some(call) = self.transfer(amf, reference) else { return Ok(()) };
+        let Some(call) = self.transfer(&amf, reference) else { return Ok(()) };
         self.shard.client().ask(served, call).await.map(|_| ()).map_err(Failure::from)
     }
 
@@ -81,8 +82,13 @@ impl Core {
         Ok(())
     }
 
-    fn held<T>(&self, reference: &str, look: impl FnOnce(&crate::context::Held) -> T) -> Option<T> {
+    fn held<T>(&self, reference: &str, look: impl FnOnce(&Held) -> T) -> Option<T> {
         self.contexts.borrow_mut().get_mut(reference).map(|held| look(held))
+    }
+
+    /// Where to reach the AMF that created the context.
+    fn amf_of(&self, held: &Held) -> Option<String> {
+        self.config.amfs.get(&held.amf).or(self.config.amf.as_ref()).cloned()
     }
 
     /// The accept for the UE and the resources for its gNB; none if the UE has asked for nothing.
@@ -133,8 +139,8 @@ impl Core {
     /// Newest first: what was made at the UDM, then UE and AMF are told.
     async fn give_up_established(&self, served: &Served, reference: &str) {
         let Some(held) = self.remove(reference).await else { return };
-        if let (Some(amf), Some(request)) = (&self.config.amf, held.establishment) {
-            let reject = self.message(amf, &held.session, nas::establishment_reject(request), None);
+        if let (Some(amf), Some(request)) = (self.amf_of(&held), held.establishment) {
+            let reject = self.message(&amf, &held.session, nas::establishment_reject(request), None);
             // The AMF may be what failed: RELEASED tells it as well.
             let _: Result<_, Upstream> = self.shard.client().ask(served, reject).await;
         }

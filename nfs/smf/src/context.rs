@@ -1,6 +1,6 @@
 //! The SM contexts of one shard.
 
-use api::common::{PduSessionId, Supi};
+use api::common::{NfInstanceId, PduSessionId, Supi};
 use api::nas::Header;
 use api::nsmf_pdusession::{Session, SmContext, UpCnxState};
 use sbi::contexts::Contexts;
@@ -25,6 +25,8 @@ impl SessionKey {
 pub(crate) struct Held {
     /// What a retrieve answers.
     pub(crate) context: SmContext,
+    /// The AMF that created it.
+    pub(crate) amf: NfInstanceId,
     /// Where the AMF wants to hear of the context's end.
     pub(crate) status_uri: String,
     /// The value of its registration at the UDM, once it is made.

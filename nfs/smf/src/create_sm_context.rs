@@ -40,6 +40,7 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
     };
     let held = Held {
         context,
+        amf: data.serving_nf_id,
         status_uri: data.sm_context_status_uri,
         registration,
         session,

@@ -7,7 +7,7 @@ use crate::{
 };
 use actix::{Actor, AsyncContext, Context, Handler, MessageResult, Recipient, ResponseFuture, WrapFuture};
 use actix_web::web;
-use api::common::PlmnId;
+use api::common::{NfInstanceId, PlmnId};
 use api::nsmf_pdusession::{SM_CONTEXTS, sm_context};
 use sbi::party::NfType;
 use sbi::problem::Cause;
@@ -15,6 +15,7 @@ use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply,
 use sbi::turns::Turns;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct Config {
     pub udm: String,
     /// Scheme and authority of the AMF, if there is one: without, UE and access network hear nothing.
     pub amf: Option<String>,
+    /// The same of AMFs whose instance id is known: such a one is called for the SM contexts that it created.
+    pub amfs: BTreeMap<NfInstanceId, String>,
     /// The SMF's network.
     pub plmn: PlmnId,
     /// When it answers the creation of an SM context.

@@ -18,6 +18,8 @@ pub const SENDER_TIMESTAMP: HeaderName = HeaderName::from_static("3gpp-sbi-sende
 pub const MAX_RSP_TIME: HeaderName = HeaderName::from_static("3gpp-sbi-max-rsp-time");
 /// Marks a notification or callback request, TS 29.500 §5.2.3.2 (Rel-17).
 pub const CALLBACK: HeaderName = HeaderName::from_static("3gpp-sbi-callback");
+/// The network that a request from another PLMN comes from, TS 29.500 §5.2.3.2 (Rel-17).
+pub const ORIGINATING_NETWORK_ID: HeaderName = HeaderName::from_static("3gpp-sbi-originating-network-id");
 /// The trace and parent span of a request, W3C Trace Context §3.2.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 

@@ -102,7 +102,14 @@ impl Ledger {
             obligation.inherit(&older);
             intent.before = before;
         }
-        let entry = Entry { intent, obligation, uri: None, holders: vec![Holder::Attempt(attempt)], untimed: false, history };
+        let entry = Entry {
+            intent,
+            obligation,
+            uri: None,
+            holders: vec![Holder::Attempt(attempt)],
+            untimed: false,
+            history,
+        };
         Ok(self.0.table.borrow_mut().insert(entry))
     }
 

@@ -73,6 +73,8 @@ pub enum Fact {
     ReleaseFoundNothing,
     /// The release failed, or was not answered.
     ReleaseFailed,
+    /// It may exist, and there is no way to find out where.
+    CannotBeFound,
 }
 
 impl Fact {
@@ -92,6 +94,7 @@ impl Fact {
         Fact::ReleaseConfirmed,
         Fact::ReleaseFoundNothing,
         Fact::ReleaseFailed,
+        Fact::CannotBeFound,
     ];
 }
 
@@ -190,6 +193,7 @@ impl Obligation {
                 self.become_(if self.outcome == Outcome::Answered { Released } else { Void })
             }
             (Releasing, Fact::ReleaseFoundNothing | Fact::ReleaseFailed) => self.failed(),
+            (Releasing, Fact::CannotBeFound) => self.hang(),
             _ => None,
         }
     }
@@ -229,6 +233,10 @@ impl Obligation {
         if self.tries_left > 0 {
             return Some(Step::Retry);
         }
+        self.hang()
+    }
+
+    fn hang(&mut self) -> Option<Step> {
         self.state = State::Hanging;
         Some(Step::Report)
     }

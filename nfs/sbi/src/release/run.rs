@@ -7,6 +7,7 @@ use super::table::{Entry, Holder, ObligationId};
 use super::undo::{Found, Settle, Undo};
 use crate::client::{Answer, Budget, Call, Lane, NoAnswer, last_segment, resolve};
 use crate::event::{Facts, Kind};
+use crate::policy::LostCreates;
 use crate::turns::NoTurn;
 use http::StatusCode;
 use std::time::Duration;
@@ -149,8 +150,16 @@ impl Ledger {
             Settle::KnownUri => Some(Fact::ReleaseFailed),
             Settle::Repeat { call, older: None } => self.settle_by_repeat(id, *call).await,
             Settle::Repeat { call, older: Some(older) } => self.settle_unless_older(id, *call, *older).await,
+            Settle::RepeatAtOurs(call) if self.may_repeat(&call) => self.settle_by_repeat(id, *call).await,
+            Settle::RepeatAtOurs(_) => Some(Fact::CannotBeFound),
             read @ Settle::Read { .. } => self.settle_by_reading(id, read).await,
         }
+    }
+
+    fn may_repeat(&self, call: &Call) -> bool {
+        let client = &self.0.client;
+        client.party().policy.release.lost == LostCreates::Repeat
+            || client.env().directory.is_ours(call.authority())
     }
 
     /// While the older resource is there, the create that would have replaced it was not carried out; repeating it

@@ -124,6 +124,8 @@ pub enum Settle {
         /// create was not carried out, and repeating it would end the older one.
         older: Option<Box<Call>>,
     },
+    /// The same, where no standard says that the first one is found: at our own NFs, or if `release.settle` allows it.
+    RepeatAtOurs(Box<Call>),
     /// Read the collection and look for the entry that was sent (R7). The entry's own id stands in `id_attribute`.
     Read {
         /// The collection's URI.

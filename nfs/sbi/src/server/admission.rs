@@ -25,6 +25,8 @@ pub struct Admission {
     /// The request's age on receipt, if it shows that the clocks differ (or that it is a replay): beyond
     /// [`ABSURD_AGE_MS`], or more than [`USUAL_LEAD_MS`] in the future.
     pub skew_ms: Option<i64>,
+    /// Why the headers do not count, although they make a pair.
+    pub ignored: Option<String>,
 }
 
 impl Admission {
@@ -39,14 +41,17 @@ impl Admission {
         match timing {
             Timing::Absent | Timing::StampOnly => Admission::default(),
             Timing::Malformed(malformed) => Admission { malformed: Some(malformed), ..Admission::default() },
+            Timing::Pair(_) if let Some(why) = policy.peers.objection(headers) => {
+                Admission { ignored: Some(why), ..Admission::default() }
+            }
             Timing::Pair(pair) => {
                 let deadline = Deadline::on_receipt(pair, clock, policy.skew_tolerance_ms);
                 let age = deadline.age_on_receipt_ms();
                 Admission {
                     deadline: Some(deadline),
-                    malformed: None,
                     completed: pair.fraction == Fraction::Missing,
                     skew_ms: (!(-USUAL_LEAD_MS..=ABSURD_AGE_MS).contains(&age)).then_some(age),
+                    ..Admission::default()
                 }
             }
         }

@@ -76,7 +76,7 @@ impl Front {
     }
 
     fn tell_timing(&self, arrival: &Arrival) {
-        let Admission { malformed, completed, skew_ms, .. } = &arrival.admission;
+        let Admission { malformed, completed, skew_ms, ignored, .. } = &arrival.admission;
         if let Some(malformed) = malformed {
             self.warn(arrival, Kind::TimingMalformed, format!("{}: {}", malformed.header, malformed.reason));
         }
@@ -84,6 +84,9 @@ impl Front {
             let what =
                 format!("the stamp is {age} ms old by this NF's clock: are both clocks NTP-synchronised?");
             self.warn(arrival, Kind::SkewObserved, what);
+        }
+        if let Some(why) = ignored {
+            self.warn(arrival, Kind::TimingIgnored, format!("the timing headers do not count: {why}"));
         }
         if *completed {
             self.warn(arrival, Kind::TimingCompleted, "no milliseconds in the stamp: read as .999".into());

@@ -42,8 +42,8 @@ impl Core {
     }
 
     /// Asks to be notified of changes of what a subscription monitors (R16), if the UDR keeps any of it. The callback's
-    /// name is this create's own, so that asking again with `uniqueSubscription` finds it and no other. A UDR that
-    /// notifies nobody is respected.
+    /// name is this create's own, so that asking again with `uniqueSubscription` finds it and no other; not every UDR
+    /// knows that attribute. A UDR that notifies nobody is respected.
     pub(crate) async fn post_to_notify(
         &self,
         attempt: &mut Attempt,
@@ -63,7 +63,7 @@ impl Core {
             call: post(&wish),
             undo: Undo::delete_location(),
             before: None,
-            settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
+            settle: Settle::RepeatAtOurs(Box::new(post(&unique))),
             slot: None,
             label: None,
         };

@@ -1,6 +1,11 @@
 //! What an operator decides: each choice that the standard leaves open is a value here.
 
+mod peers;
+
+pub use peers::{Network, Peer, Peers, Regard};
+
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What happens to a request whose client has stopped waiting; `deadline.mode`.
@@ -40,7 +45,7 @@ pub enum OnClientGone {
 
 /// How an NF treats the deadlines of the requests it serves; `deadline`. TS 29.500 §6.11.2 (Rel-17) leaves all of
 /// this to operator policy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct DeadlinePolicy {
     /// Reject, drop, or do not look.
     pub mode: Mode,
@@ -54,6 +59,8 @@ pub struct DeadlinePolicy {
     pub margin_ms: u64,
     /// `strict`: malformed timing headers are 400 instead of ignored.
     pub strict: bool,
+    /// `peers`: whose timing headers count.
+    pub peers: Arc<Peers>,
 }
 
 impl Default for DeadlinePolicy {
@@ -65,8 +72,21 @@ impl Default for DeadlinePolicy {
             skew_tolerance_ms: 0,
             margin_ms: 5,
             strict: false,
+            peers: Arc::default(),
         }
     }
+}
+
+/// What is done about a create whose answer was lost, where only our own NFs are known to answer a repeated one with
+/// the resource that the first one made (R16); `release.settle`. NFs of the same process are our own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LostCreates {
+    /// It is reported as hanging, at once: a producer that makes another one would leave the first for good.
+    #[default]
+    Report,
+    /// It is repeated, as at our own NFs.
+    Repeat,
 }
 
 /// How an NF releases what it made upstream; `release`.
@@ -83,6 +103,8 @@ pub struct ReleasePolicy {
     pub tries: u32,
     /// `backoff_ms`: the wait before the second try; it doubles each time, with jitter.
     pub backoff: Duration,
+    /// `settle`: creates whose answer was lost, at producers that may not know one that is repeated.
+    pub lost: LostCreates,
 }
 
 impl Default for ReleasePolicy {
@@ -93,12 +115,13 @@ impl Default for ReleasePolicy {
             timer: Duration::from_millis(3_000),
             tries: 9,
             backoff: Duration::from_millis(200),
+            lost: LostCreates::default(),
         }
     }
 }
 
 /// An NF's policies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// As a server.
     pub deadline: DeadlinePolicy,

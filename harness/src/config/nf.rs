@@ -1,0 +1,161 @@
+//! The section of one NF, and what the NFs beside the first of each type are called.
+
+use super::section::{AdminSection, ClientSection, DeadlineSection, ReleaseSection, SbiSection};
+use api::common::NfInstanceId;
+use sbi::party::NfType;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+
+/// What an instance may be called: as a host is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct InstanceName(String);
+
+/// How long the name of an instance may be.
+const MAX_NAME_BYTES: usize = 63;
+
+impl TryFrom<String> for InstanceName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.bytes().all(fits) || name.starts_with('-') {
+            return Err(format!("{name:?}: expected at most {MAX_NAME_BYTES} of a-z, 0-9 and -, e.g. smf-2"));
+        }
+        if name.parse::<NfType>().is_ok() {
+            return Err(format!("{name} is the name of the first {name}, which has a section of its own"));
+        }
+        Ok(InstanceName(name))
+    }
+}
+
+impl From<InstanceName> for String {
+    fn from(name: InstanceName) -> String {
+        name.0
+    }
+}
+
+impl std::str::FromStr for InstanceName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        InstanceName::try_from(name.to_owned())
+    }
+}
+
+impl std::borrow::Borrow<str> for InstanceName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// `amf`, `smf`, `udm`, `udr`, and each of `instances`: one NF.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NfSection {
+    /// Of an instance: amf, smf, udm or udr.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub nf_type: Option<NfType>,
+    /// Its NF instance id; another one at each start unless it is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nf_instance_id: Option<NfInstanceId>,
+    /// Where it serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sbi: Option<SbiSection>,
+    /// Its operator plane, where it runs alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin: Option<AdminSection>,
+    /// How it calls, and whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientSection>,
+    /// How it treats deadlines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<DeadlineSection>,
+    /// How it releases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleaseSection>,
+    /// An SMF's: when it answers the creation of an SM context; `after_upstream` or `early`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<smf::Answer>,
+    /// An SMF's: how long what follows that answer may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub procedure_timer_ms: Option<u64>,
+    /// A UDM's: whether it asks its UDR to be notified of changes, to tell those who subscribed at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hear_changes: Option<bool>,
+    /// How long its stop waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain_ms: Option<u64>,
+}
+
+impl NfSection {
+    fn of(self, nf_type: NfType) -> Result<Self, String> {
+        if let Some(said) = self.nf_type.filter(|said| *said != nf_type) {
+            return Err(format!("type: {} in the section of the {}", said.name(), nf_type.name()));
+        }
+        if nf_type != NfType::Smf && (self.answer.is_some() || self.procedure_timer_ms.is_some()) {
+            return Err("answer and procedure_timer_ms are keys of an SMF".into());
+        }
+        if nf_type != NfType::Udm && self.hear_changes.is_some() {
+            return Err("hear_changes is a key of a UDM".into());
+        }
+        Ok(self)
+    }
+}
+
+fn first<'de, D: Deserializer<'de>>(nf_type: NfType, section: D) -> Result<Option<NfSection>, D::Error> {
+    let section = Option::<NfSection>::deserialize(section)?;
+    section.map(|section| section.of(nf_type)).transpose().map_err(Error::custom)
+}
+
+/// Reads `amf`.
+pub(super) fn amf<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSection>, D::Error> {
+    first(NfType::Amf, section)
+}
+
+/// Reads `smf`.
+pub(super) fn smf<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSection>, D::Error> {
+    first(NfType::Smf, section)
+}
+
+/// Reads `udm`.
+pub(super) fn udm<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSection>, D::Error> {
+    first(NfType::Udm, section)
+}
+
+/// Reads `udr`.
+pub(super) fn udr<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSection>, D::Error> {
+    first(NfType::Udr, section)
+}
+
+/// `instances`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Instances(BTreeMap<InstanceName, Instance>);
+
+impl Instances {
+    /// What is said of the instance of this name.
+    pub(super) fn get(&self, name: &str) -> Option<&NfSection> {
+        self.0.get(name).map(|instance| &instance.0)
+    }
+
+    /// Their names and types.
+    pub(super) fn all(&self) -> impl Iterator<Item = (String, NfType)> {
+        self.0.iter().filter_map(|(name, instance)| Some((name.clone().into(), instance.0.nf_type?)))
+    }
+}
+
+/// The section of an NF that says of which type it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "NfSection")]
+struct Instance(NfSection);
+
+impl TryFrom<NfSection> for Instance {
+    type Error = String;
+
+    fn try_from(section: NfSection) -> Result<Self, String> {
+        let nf_type = section.nf_type.ok_or("expected type: amf, smf, udm or udr")?;
+        section.of(nf_type).map(Instance)
+    }
+}
