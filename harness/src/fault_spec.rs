@@ -6,6 +6,7 @@ use fastrand::Rng;
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use regex_lite::Regex;
 use sbi::fault::{Altered, DEFAULT_HOLD, Delay, Effect, On, Rule};
+use sbi::problem::PROBLEM_JSON;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -296,9 +297,15 @@ impl DoSpec {
         let Some(headers) = headers.collect::<Option<Vec<_>>>() else {
             return unusable("/do/headers", "expected header names, each with a value or null to remove it");
         };
+        let is_error = status.is_some_and(|status| status.is_client_error() || status.is_server_error());
+        // What wraps a problem is no problem itself, TS 29.502 §6.1.3.2.3.1 (Rel-17).
+        let media_type = |body: &Value| match is_error && body.get("error").is_none() {
+            true => PROBLEM_JSON,
+            false => "application/json",
+        };
         let body = self.body.as_ref().map(|body| match body {
             Value::String(text) => (HeaderValue::from_static("text/plain"), Bytes::from(text.clone())),
-            json => (HeaderValue::from_static("application/json"), Bytes::from(json.to_string())),
+            json => (HeaderValue::from_static(media_type(json)), Bytes::from(json.to_string())),
         });
         Ok(Effect::Answer(Altered { status, headers, body }))
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use udm::Udm;
-use udr::{Repository, Udr};
+use udr::{FirstPut, Repository, Udr};
 
 /// The apiRoot under which a UDM without a UDR finds its own store.
 pub const LOCAL_UDR: &str = "http://udr.in-process";
@@ -66,6 +66,8 @@ pub struct Wiring {
     pub plmn: PlmnId,
     /// What an SMF decides.
     pub smf: SmfChoices,
+    /// How a UDR answers the first PUT at a place.
+    pub first_put: FirstPut,
 }
 
 impl Wiring {
@@ -135,7 +137,7 @@ pub async fn start(
             started(server::start::<Udm>(party, config, listener, workers).await)
         }
         NfType::Udr => {
-            let config = udr::Config { repository: wiring.repository.clone() };
+            let config = udr::Config { repository: wiring.repository.clone(), first_put: wiring.first_put };
             started(server::start::<Udr>(party, config, listener, workers).await)
         }
     }

@@ -56,5 +56,6 @@ fn wiring() -> Wiring {
         repository,
         plmn: PlmnId::new("001", "01").expect("the test PLMN"),
         smf: SmfChoices::default(),
+        first_put: Default::default(),
     }
 }

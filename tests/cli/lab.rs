@@ -170,6 +170,10 @@ fn a_lab_can_have_more_than_one_nf_of_a_type() {
         let received = lab.tells("/mock5g/v1/requests?nf=amf");
         received.as_array().unwrap().iter().any(|r| r["uri"].as_str().unwrap().contains("/dereg-notify"))
     });
+    let unknown = with(session.clone(), "supi", json!("imsi-001019999999999"));
+    let refused = post("pdu-sessions", unknown).json();
+    let reason = refused["answers"][0]["reason"].as_str().unwrap_or_default();
+    assert!(refused["outcome"] == "refused" && reason.starts_with("USER_NOT_FOUND: "), "{refused}");
     let nobody = post("pdu-sessions", with(session, "smf", json!("udm")));
     assert_eq!(nobody.status, 404, "{nobody:?}");
     let ended = lab.stop("TERM");
@@ -268,6 +272,10 @@ fn a_subscriber_that_is_changed_is_told_of_to_who_subscribed() {
     });
     let now = ask("GET", "").json();
     assert_eq!((&now["slices"], &now["k"]), (&other["slices"], &other["k"]));
+    assert_eq!(ask("PUT", &before.to_string()).status, 200, "what is read can be written back");
+    assert_eq!(ask("GET", "").json()["slices"], before["slices"]);
+    let another = ask("PUT", "{\"supi\": \"imsi-001010000000002\"}");
+    assert_eq!(another.json()["invalidParams"][0]["param"], "/supi", "{another:?}");
     let wrong = ask("PUT", "{\"slice\": []}");
     assert_eq!(wrong.status, 400, "{wrong:?}");
     assert_eq!(ask("DELETE", "").status, 204);

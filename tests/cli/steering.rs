@@ -129,6 +129,8 @@ fn every_effect_of_a_fault_rule_reaches_the_client() {
     for (on, what, status) in [
         ("request", json!({"status": 503, "headers": {"retry-after": "7"}}), Some(503)),
         ("response", json!({"status": 206, "body": {"altered": true}}), Some(206)),
+        ("response", json!({"status": 204}), Some(204)),
+        ("response", json!({"status": 504, "body": {"cause": "TIMED_OUT_REQUEST"}}), Some(504)),
         ("response", json!({"headers": {"x-fault": "seen", "server": null}}), Some(200)),
         ("response", json!({"trickle": {"bytes": 100, "every_ms": 1}}), Some(200)),
         ("response", json!({"goaway": true}), Some(200)),
@@ -146,12 +148,23 @@ fn every_effect_of_a_fault_rule_reaches_the_client() {
                 assert_eq!((answer.header("x-fault"), answer.header("server")), ("seen", ""));
             }
             (Value::Object(_), _) => assert_eq!(answer.header("retry-after"), "7"),
-            (_, Value::Object(_)) => assert_eq!(answer.json(), what["body"]),
+            (_, Value::Object(_)) => {
+                let is_error = status == Some(504);
+                let media_type = if is_error { "application/problem+json" } else { "application/json" };
+                assert_eq!(
+                    (answer.json(), answer.header("content-type")),
+                    (what["body"].clone(), media_type)
+                );
+            }
+            _ if status == Some(204) => {
+                assert_eq!((&answer.body[..], answer.header("content-type")), (&b""[..], ""));
+                assert_eq!(answer.header("content-length"), "", "a 204 has no body");
+            }
             _ => assert_eq!(answer.body, whole.body),
         }
     }
     assert_eq!(get(Protocol::H2c).map(|a| a.status), Some(200), "each rule applied once");
-    assert_eq!(udm.count("fault.applied"), 8);
+    assert_eq!(udm.count("fault.applied"), 10);
 }
 
 #[test]

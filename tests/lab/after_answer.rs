@@ -2,11 +2,14 @@
 //! failure releases everything, tells the UE with a reject and the AMF with RELEASED.
 
 use crate::support::stub::{Reply, Stub};
-use crate::support::{SUPI, create_a, held, is, is_about, lab, lab_with_udm, place, request, send};
+use crate::support::{
+    SUPI, create_a, established_at, held, is, is_about, lab, lab_with_udm, place, request, send,
+};
 use http::Method;
 use mock5g::lab::{Lab, PduSession};
 use sbi::event::Kind;
 use sbi::fault::{Effect, Rule};
+use sbi::multipart::{self, Part};
 use serde_json::{Value, json};
 use smf::Answer;
 
@@ -139,4 +142,37 @@ async fn the_amf_may_take_the_user_plane_down_and_up() {
     let gone = send(&lab, modify(json!({}))).await;
     assert_eq!((gone.status.as_u16(), gone.problem().cause.as_deref()), (404, Some("CONTEXT_NOT_FOUND")));
     assert!(gone.json::<Value>().unwrap()["error"].is_object(), "it is wrapped");
+}
+
+/// What real SMFs refuse a session without, TS 29.502 §6.1.6.2.2 (Rel-17); and a refusal of what the gNB has set up is told.
+#[actix::test]
+async fn an_amf_says_where_its_ue_is_and_tells_of_a_modification_that_is_refused() {
+    let smf = Stub::start().await;
+    smf.on("POST", "/modify", Reply::problem(400, "SYSTEM_FAILURE"));
+    let (lab, _) = established_at(&smf).await;
+    let create = &smf.received("POST", "/sm-contexts")[0];
+    let parts =
+        multipart::parse(create.headers["content-type"].to_str().unwrap(), create.body.clone()).unwrap();
+    let data: Value = serde_json::from_slice(&parts[0].body).unwrap();
+    let plmn = json!({"mcc": "001", "mnc": "01"});
+    assert_eq!((&data["guami"]["plmnId"], &data["ratType"]), (&plmn, &json!("NR")), "{data}");
+    let location = &data["ueLocation"]["nrLocation"];
+    assert_eq!((&location["tai"]["plmnId"], &location["ncgi"]["nrCellId"]), (&plmn, &json!("000000010")));
+    let transfer = json!({"pduSessionId": 5, "n2InfoContainer": {"n2InformationClass": "SM", "smInfo": {
+        "pduSessionId": 5, "n2InfoContent": {"ngapIeType": "PDU_RES_SETUP_REQ", "ngapData": {"contentId": "n2"}}}}});
+    let part = |content_type: &str, id: Option<&str>, body: Vec<u8>| Part {
+        content_type: content_type.into(),
+        content_id: id.map(str::to_owned),
+        body: body.into(),
+    };
+    let parts = [
+        part("application/json", None, transfer.to_string().into()),
+        part("application/vnd.3gpp.ngap", Some("n2"), vec![0]),
+    ];
+    let (content_type, body) = multipart::write_fresh(&parts, 1);
+    let path = format!("/namf-comm/v1/ue-contexts/{SUPI}/n1-n2-messages");
+    let call = request(&lab, Method::POST, "amf", &path).with_body(&content_type, body);
+    assert_eq!(send(&lab, call).await.status, 200);
+    let told = lab.wait_for("the refusal", is("amf", Kind::ProcedureFailed)).await;
+    assert!(told.detail.unwrap().contains("/modify"));
 }

@@ -50,7 +50,7 @@ async fn a_registration_is_created_replaced_and_read() {
     assert_eq!(first.location(), Some(&*format!("{}{AMF_REGISTRATION}", lab.api_root("udm"))));
     assert_eq!(first.json::<Value>(), Some(amf_registration_of(AMF_A, NOWHERE)));
     let moved = with(amf_registration_of(AMF_A, NOWHERE), "ratType", json!("NR_REDCAP"));
-    assert_eq!(send(&lab, put(&lab, &moved)).await.status, 204);
+    assert_eq!(send(&lab, put(&lab, &moved)).await.status, 200);
     assert_eq!(registered(&lab).await, moved);
     assert_eq!(held(&lab, "udm").await, [AMF_REGISTRATION]);
     assert_eq!(held(&lab, "udr").await, [AMF_REGISTRATION_AT_UDR]);
@@ -148,7 +148,7 @@ async fn the_amf_that_is_replaced_is_told_once_the_newer_success_is_out() {
         let (old, lab) = (Stub::start().await, lab().start().await);
         send(&lab, register(&lab, AMF_A, old.root())).await;
         let newer = with(amf_registration_of(AMF_B, NOWHERE), "initialRegistrationInd", initial);
-        assert_eq!(send(&lab, put(&lab, &newer)).await.status, 204);
+        assert_eq!(send(&lab, put(&lab, &newer)).await.status, 200);
         lab.settle().await;
         let [told] = old.journal().try_into().unwrap();
         assert_eq!((&*told.method, told.path), ("POST", format!("/namf-callback/v1/{SUPI}/dereg-notify")));
@@ -212,7 +212,7 @@ async fn a_registration_that_another_udm_wrote_is_ended_and_its_amf_told() {
     assert_eq!(send(&lab, patch(&lab, &purge_of(AMF_B))).await.status, 204);
     lab.settle().await;
     send(&lab, at_udr(&amf_registration_of(AMF_A, old.root()))).await;
-    assert_eq!(send(&lab, register(&lab, AMF_B, NOWHERE)).await.status, 204);
+    assert_eq!(send(&lab, register(&lab, AMF_B, NOWHERE)).await.status, 200);
     old.wait("POST", "/dereg-notify").await;
 }
 
@@ -227,7 +227,7 @@ async fn implicit_subscriptions_end_with_the_registration_of_their_amf() {
         send(&lab, register(&lab, AMF_A, NOWHERE)).await;
         assert_eq!(held(&lab, "udm").await.len(), 3);
         let ends = if replaced { register(&lab, AMF_B, NOWHERE) } else { patch(&lab, &purge_of(AMF_A)) };
-        assert_eq!(send(&lab, ends).await.status, 204);
+        assert_eq!(send(&lab, ends).await.status, if replaced { 200 } else { 204 });
         lab.settle().await;
         let expected = if replaced { 2 } else { 1 };
         assert_eq!((held(&lab, "udm").await.len(), held(&lab, "udr").await.len()), (expected, expected));

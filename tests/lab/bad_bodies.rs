@@ -105,6 +105,59 @@ async fn what_is_no_json_object_is_an_invalid_format_for_every_operation() {
     expect_nothing_done(&lab).await;
 }
 
+/// The operations whose body is a JSON Patch, each on something that is there, and what it may set.
+async fn patches(lab: &Lab) -> Vec<(Call, &'static str, Value)> {
+    let there = request(lab, Method::PUT, "udr", AMF_REGISTRATION_AT_UDR);
+    let there = send(lab, there.with_json(&amf_registration_of(AMF_A, "http://127.0.0.1:9"))).await;
+    assert_eq!(there.status, 201);
+    let wish = request(lab, Method::POST, "udr", SUBS_TO_NOTIFY).with_json(&to_notify("http://127.0.0.1:9"));
+    let wish = send(lab, wish).await.location().unwrap().to_owned();
+    let credentials = AUTHENTICATION_STATUS.replace("-status", "-subscription");
+    let patch = |path: &str| request(lab, Method::PATCH, "udr", path);
+    vec![
+        (patch(AMF_REGISTRATION_AT_UDR), "/imsVoPs", json!("HOMOGENEOUS_SUPPORT")),
+        (patch(&credentials), "/sequenceNumber/sqn", json!("00000000002a")),
+        (Call::new(Method::PATCH, wish), "/expiry", json!("2100-01-01T00:00:00Z")),
+    ]
+}
+
+#[actix::test]
+async fn what_is_no_json_patch_is_refused_and_changes_nothing() {
+    let lab = lab().start().await;
+    for (call, path, value) in patches(&lab).await {
+        let mut connection = Connection::open(call.uri.strip_suffix(call.path()).unwrap()).await;
+        let there = send(&lab, Call::get(&call.uri)).await.body;
+        let step = json!({"op": "replace", "path": path, "value": value});
+        let many = vec![step.clone(); 65];
+        let deep = "[".repeat(100_000);
+        let no = |name: &str| json!([with(step.clone(), name, Value::Null)]).to_string();
+        let set = |name: &str, value: Value| json!([with(step.clone(), name, value)]).to_string();
+        for (body, cause, params) in [
+            ("".into(), FORMAT, &[][..]),
+            ("null".into(), FORMAT, &[]),
+            (step.to_string(), FORMAT, &[]),
+            ("[{]".into(), FORMAT, &[]),
+            ("[{\"op\":\"add\",\"op\":\"add\"}]".into(), FORMAT, &[]),
+            (deep, FORMAT, &[]),
+            (json!(many).to_string(), FORMAT, &[]),
+            (no("op"), MISSING, &["/0/op"]),
+            (no("path"), MISSING, &["/0/path"]),
+            (no("value"), INCORRECT, &["/0/value"]),
+            (set("op", json!("test")), INCORRECT, &["/0/op"]),
+            (set("op", json!(1)), INCORRECT, &["/0/op"]),
+            (set("path", json!("")), INCORRECT, &["/0/path"]),
+            (set("path", json!("/not/there")), INCORRECT, &["/0/path"]),
+        ] {
+            let call = call.clone().with_body("application/json-patch+json", body);
+            expect(&mut connection, &call, cause, params).await;
+        }
+        assert_eq!(send(&lab, Call::get(&call.uri)).await.body, there, "{}", call.uri);
+        let good = call.with_body("application/json-patch+json", json!([step]).to_string());
+        assert_eq!(connection.answer(&good).await.status, 204, "{good:?}");
+    }
+    assert_no_panic(&lab);
+}
+
 #[actix::test]
 async fn no_body_is_an_invalid_format_where_one_is_needed() {
     let lab = lab().start().await;

@@ -100,7 +100,7 @@ async fn a_wrong_method_is_405() {
         (Method::DELETE, "udr", SUBSCRIPTIONS_AT_UDR),
         (Method::DELETE, "udr", AMF_REGISTRATION_AT_UDR),
         (Method::GET, "udr", SUBS_TO_NOTIFY),
-        (Method::PATCH, "udr", &format!("{SUBS_TO_NOTIFY}/1")),
+        (Method::PUT, "udr", &format!("{SUBS_TO_NOTIFY}/1")),
         (Method::POST, "udr", &format!("{SUBSCRIPTIONS_AT_UDR}/1")),
         (Method::GET, "amf", &format!("/namf-callback/v1/sm-context-status/{SUPI}/5/1")),
         (Method::from_bytes(b"BREW").unwrap(), "udm", REGISTRATION),

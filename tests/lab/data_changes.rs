@@ -1,6 +1,7 @@
 //! TS 29.504 §5.2.2.7, §5.2.2.8 and TS 29.503 §5.2.2.3, §5.2.2.5 (Rel-17): who wants to hear of changes is told, once
 //! they have happened.
 
+use crate::support::raw::Connection;
 use crate::support::stub::{Reply, Stub};
 use crate::support::{
     SUBS_TO_NOTIFY, SUPI, held, is, lab, lab_with_udr, profile, request, send, subscribe, subscription,
@@ -10,6 +11,8 @@ use http::Method;
 use mock5g::lab::{Builder, Lab};
 use sbi::client::Call;
 use sbi::event::Kind;
+use sbi::fault::Rule;
+use sbi::policy::LostCreates;
 use serde_json::{Value, json};
 use udr::Profile;
 
@@ -41,6 +44,46 @@ async fn a_wish_to_be_notified_is_made_read_and_ended() {
     assert_eq!(send(&lab, Call::new(Method::DELETE, &location)).await.status, 204);
     assert_eq!(send(&lab, Call::get(location)).await.status, 404);
     assert_eq!(held(&lab, "udr").await, Vec::<String>::new());
+}
+
+#[actix::test]
+async fn a_wish_is_modified_and_one_whose_answer_is_undeliverable_is_as_it_was() {
+    // On one worker what follows comes after the taking back.
+    let (stub, lab) = (Stub::start().await, lab().workers(1).start().await);
+    let location = send(&lab, wish(&lab, &to_notify(stub.root()))).await.location().unwrap().to_owned();
+    let patch = |op: &str, path: &str, value: Value| {
+        let items = json!([{"op": op, "path": path, "value": value}]).to_string();
+        Call::new(Method::PATCH, &location).with_body("application/json-patch+json", items)
+    };
+    assert_eq!(send(&lab, patch("add", "/expiry", json!("2100-01-01T00:00:00Z"))).await.status, 204);
+    assert_eq!(
+        send(&lab, patch("replace", "/subscriptionId", json!("mine"))).await.status,
+        204,
+        "its id stays"
+    );
+    let id = location.rsplit('/').next().unwrap();
+    let modified = with(to_notify(stub.root()), "expiry", json!("2100-01-01T00:00:00Z"));
+    let modified = with(modified, "subscriptionId", json!(id));
+    let there = || async { send(&lab, Call::get(&location)).await.json::<Value>().unwrap() };
+    assert_eq!(there().await, modified);
+    for (wrong, cause) in [
+        (patch("add", "/expiry", json!("soon")), "OPTIONAL_IE_INCORRECT"),
+        (patch("replace", "/monitoredResourceUris", json!([])), "MANDATORY_IE_INCORRECT"),
+        (patch("remove", "/callbackReference", Value::Null), "MANDATORY_IE_MISSING"),
+    ] {
+        assert_eq!(send(&lab, wrong).await.problem().cause.as_deref(), Some(cause));
+    }
+    lab.fault(Rule::at("udr").delay_ms(100).matching("PATCH", "/subs-to-notify/").once());
+    let mut connection = Connection::open(&lab.api_root("udr")).await;
+    let elsewhere = patch("replace", "/callbackReference", json!("http://127.0.0.1:9/other"));
+    let exchange = connection.send(&elsewhere).await;
+    lab.wait_for("it is under way", is("udr", Kind::FaultApplied)).await;
+    exchange.reset();
+    lab.wait_for("the end", is("udr", Kind::ResponseUndeliverable)).await;
+    assert_eq!(there().await, modified, "{}", lab.transcript());
+    provision(&lab, "1 Mbps");
+    lab.settle().await;
+    assert_eq!(stub.count("POST", "/data-change"), 1);
 }
 
 #[actix::test]
@@ -179,7 +222,8 @@ async fn a_udr_that_keeps_or_notifies_nothing_is_respected() {
 async fn a_lost_wish_to_be_notified_is_found_by_asking_for_a_unique_one() {
     let stub = Stub::start().await;
     stub.once("POST", "/subs-to-notify", Reply::reset(h2::Reason::INTERNAL_ERROR));
-    let lab = hearing(lab_with_udr(&stub)).start().await;
+    let lab = hearing(lab_with_udr(&stub));
+    let lab = lab.policy("udm", |p| p.release.lost = LostCreates::Repeat).start().await;
     assert_eq!(send(&lab, monitor(&lab, &stub, &["am-data", "sm-data"])).await.status, 504);
     assert_eq!(
         lab.expect_nothing_hanging().await.to_string(),

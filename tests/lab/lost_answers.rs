@@ -11,7 +11,6 @@ use mock5g::lab::{Builder, Lab, PduSession};
 use sbi::event::Kind;
 use sbi::fault::{Effect, Rule};
 use sbi::party::NfType;
-use sbi::policy::LostCreates;
 use serde_json::{Value, json};
 
 /// A peer that answers 504 at the deadline is heard before its answer counts as lost.
@@ -52,29 +51,14 @@ async fn a_lost_answer_leaves_nothing_at_udm_and_udr() {
     }
 }
 
-/// A UDR that is none of ours loses the answer to the wish to be notified.
-async fn foreign_udr_that_loses_a_wish(lost: LostCreates) -> (Stub, String) {
-    let stub = Stub::start().await;
-    stub.once("POST", "/subs-to-notify", Reply::reset(Reason::INTERNAL_ERROR));
-    let lab = settling_soon(lab_with_udr(&stub));
-    let lab = lab.policy("udm", |p| (p.hear_changes, p.release.lost) = (true, lost)).start().await;
-    assert_504(&send(&lab, subscribe(&lab, &subscription())).await, false, "TARGET_NF_NOT_REACHABLE");
-    let verdict = lab.verdict().await.to_string();
-    (stub, verdict)
-}
-
 #[actix::test]
 async fn a_lost_wish_at_a_foreign_udr_is_reported_at_once() {
-    let (stub, verdict) = foreign_udr_that_loses_a_wish(LostCreates::Report).await;
+    let stub = Stub::start().await;
+    stub.once("POST", "/subs-to-notify", Reply::reset(Reason::INTERNAL_ERROR));
+    let lab = settling_soon(lab_with_udr(&stub)).policy("udm", |p| p.hear_changes = true).start().await;
+    assert_504(&send(&lab, subscribe(&lab, &subscription())).await, false, "TARGET_NF_NOT_REACHABLE");
+    assert_eq!(lab.verdict().await.to_string(), "created 2, committed 0, released 1, hanging 1");
     assert_eq!(stub.count("POST", "/subs-to-notify"), 1);
-    assert_eq!(verdict, "created 2, committed 0, released 1, hanging 1");
-}
-
-#[actix::test]
-async fn a_lost_wish_at_a_foreign_udr_is_repeated_if_the_operator_wants_it() {
-    let (stub, verdict) = foreign_udr_that_loses_a_wish(LostCreates::Repeat).await;
-    assert_eq!((stub.count("POST", "/subs-to-notify"), stub.count("DELETE", "/subs-to-notify")), (2, 1));
-    assert_eq!(verdict, "created 2, committed 0, released 2, hanging 0");
 }
 
 #[actix::test]

@@ -118,3 +118,15 @@ async fn lateness_is_told_from_the_headers_before_the_body_is_read() {
         assert_504_t(&connection.answer(&late).await, true);
     }
 }
+
+#[path = "../fuzz/multipart.rs"]
+mod property;
+
+/// Everything that fuzzing has found worth keeping; `tests/fuzz` says how to look for more.
+#[test]
+fn the_corpus_of_the_fuzzer_keeps_the_property() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/multipart");
+    let inputs: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(inputs.len() > 7, "the corpus is not there");
+    inputs.iter().for_each(|input| property::holds(&std::fs::read(input).unwrap()));
+}

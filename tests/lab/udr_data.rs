@@ -3,8 +3,8 @@
 
 use crate::support::raw::Connection;
 use crate::support::{
-    AMF_A, AMF_B, AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, Headers, SUPI, amf_registration_of,
-    assert_504_t, auth_event, held, is, lab, request, send, with,
+    AMF_A, AMF_B, AMF_REGISTRATION_AT_UDR, AUTHENTICATION_STATUS, Headers, REGISTRATION_AT_UDR, SMF_A, SUPI,
+    amf_registration_of, assert_504_t, auth_event, held, is, lab, registration_of, request, send, with,
 };
 use http::Method;
 use mock5g::lab::Lab;
@@ -12,6 +12,7 @@ use sbi::client::{Answer, Call};
 use sbi::event::Kind;
 use sbi::fault::Rule;
 use serde_json::{Value, json};
+use udr::FirstPut;
 
 /// What a GET of this path at the UDR is answered with, the same in both versions.
 async fn read(lab: &Lab, path: &str) -> Value {
@@ -101,6 +102,31 @@ async fn the_sequence_number_of_the_credentials_is_patched_or_nothing_is() {
     let there = read(&lab, &path).await;
     let number = json!({"sqn": "000000000041", "sqnScheme": "GENERAL"});
     assert_eq!((&there["sequenceNumber"], &there["authenticationMethod"]), (&number, &json!("5G_AKA")));
+}
+
+#[actix::test]
+async fn a_sequence_number_that_an_authentication_used_is_not_used_again() {
+    let lab = lab().start().await;
+    let path = format!("subscription-data/{SUPI}/authentication-data/authentication-subscription");
+    let put = |event: Value| request(&lab, Method::PUT, "udr", AUTHENTICATION_STATUS).with_json(&event);
+    for (success, sqn) in [(true, "000000000020"), (false, "000000000020"), (true, "000000000040")] {
+        let event = with(auth_event(), "success", json!(success));
+        assert_eq!(send(&lab, put(event)).await.status, 204);
+        assert_eq!(read(&lab, &path).await["sequenceNumber"]["sqn"], sqn);
+    }
+}
+
+#[actix::test]
+async fn the_first_put_is_answered_as_the_operator_wants() {
+    for (first_put, status) in [(FirstPut::Created, 201), (FirstPut::NoContent, 204)] {
+        let lab = lab().first_put(first_put).start().await;
+        let answer = send(&lab, put(&lab, AMF_A)).await;
+        assert_eq!((answer.status.as_u16(), answer.location().is_some()), (status, status == 201));
+        assert_eq!(send(&lab, put(&lab, AMF_A)).await.status, 204);
+        let registration = request(&lab, Method::PUT, "udr", REGISTRATION_AT_UDR);
+        let answer = send(&lab, registration.with_json(&registration_of(SMF_A))).await;
+        assert_eq!(answer.status, status);
+    }
 }
 
 #[actix::test]

@@ -139,7 +139,8 @@ async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers)
         peers.extend(plan.peers);
         let repository = Arc::clone(&repository);
         let (plmn, smf) = (config.home_plmn(), config.smf_choices(&plan.name));
-        let wiring = Wiring { peers, amfs: amfs.clone(), repository, plmn, smf };
+        let first_put = config.first_put(&plan.name);
+        let wiring = Wiring { peers, amfs: amfs.clone(), repository, plmn, smf, first_put };
         keeps_own_data |= plan.nf_type == NfType::Udm && wiring.has_local_udr();
         let party = Party {
             name: plan.name.as_str().into(),

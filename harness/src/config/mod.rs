@@ -168,6 +168,11 @@ impl Config {
         choices
     }
 
+    /// How the UDR of this name answers the first PUT of a registration.
+    pub fn first_put(&self, name: &str) -> udr::FirstPut {
+        self.section(name).and_then(|udr| udr.first_put).unwrap_or_default()
+    }
+
     /// Where the SBI of an NF listens: an instance beside the first of its type takes a free port unless it is told one.
     pub fn bind(&self, name: &str) -> SocketAddr {
         let said = self.section(name).and_then(|nf| nf.sbi.as_ref()?.bind);

@@ -84,6 +84,9 @@ pub struct NfSection {
     /// A UDM's: whether it asks its UDR to be notified of changes, to tell those who subscribed at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hear_changes: Option<bool>,
+    /// A UDR's: how it answers the first PUT of a registration; `created` or `no_content`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_put: Option<udr::FirstPut>,
     /// How long its stop waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_ms: Option<u64>,
@@ -96,6 +99,9 @@ impl NfSection {
         }
         if nf_type != NfType::Smf && (self.answer.is_some() || self.procedure_timer_ms.is_some()) {
             return Err("answer and procedure_timer_ms are keys of an SMF".into());
+        }
+        if nf_type != NfType::Udr && self.first_put.is_some() {
+            return Err("first_put is a key of a UDR".into());
         }
         if nf_type != NfType::Udm && self.hear_changes.is_some() {
             return Err("hear_changes is a key of a UDM".into());

@@ -29,6 +29,9 @@ pub struct SubscriberSection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSection {
+    /// Whose it is; the path says so too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supi: Option<Supi>,
     /// Which slices it may use, and what in each.
     #[serde(default = "default_slices")]
     pub slices: Vec<SliceSection>,
@@ -64,6 +67,7 @@ impl ProfileSection {
         });
         let keys = &profile.authentication;
         ProfileSection {
+            supi: None,
             slices: slices.collect(),
             k: keys.enc_permanent_key.clone().map(Key),
             opc: keys.enc_opc_key.clone().map(Key),
@@ -87,16 +91,10 @@ fn default_dnns() -> Vec<Dnn> {
 }
 
 impl SubscriberSection {
-    /// One subscriber with this profile.
-    pub fn one(supi: Supi, profile: ProfileSection) -> Self {
-        let ProfileSection { slices, k, opc } = profile;
-        SubscriberSection { supi, count: 1, slices, k, opc }
-    }
-
     /// What is provisioned for each.
     pub fn profile(&self) -> Profile {
         let SubscriberSection { slices, k, opc, .. } = self.clone();
-        ProfileSection { slices, k, opc }.profile()
+        ProfileSection { supi: None, slices, k, opc }.profile()
     }
 
     fn checked(self) -> Result<Self, String> {

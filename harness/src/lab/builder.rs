@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Notify;
-use udr::{Profile, Repository};
+use udr::{FirstPut, Profile, Repository};
 
 /// How many workers a lab has unless told otherwise; under simulation, how many shards each NF has.
 pub const DEFAULT_WORKERS: usize = 2;
@@ -34,6 +34,7 @@ pub struct Builder {
     reaches_ues: bool,
     smf_amf: Option<String>,
     smf: SmfChoices,
+    first_put: FirstPut,
     judged: bool,
 }
 
@@ -57,6 +58,7 @@ impl Default for Builder {
             reaches_ues: false,
             smf_amf: None,
             smf: SmfChoices::default(),
+            first_put: FirstPut::default(),
             judged: true,
         }
     }
@@ -132,6 +134,13 @@ impl Builder {
         self
     }
 
+    /// How the UDR answers the first PUT of a registration.
+    #[must_use]
+    pub fn first_put(mut self, first_put: FirstPut) -> Self {
+        self.first_put = first_put;
+        self
+    }
+
     /// So many workers, or shards under simulation.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
@@ -167,7 +176,14 @@ impl Builder {
             None => {}
         }
         let amfs = BTreeMap::new();
-        Wiring { peers, amfs, repository: self.repository(), plmn: self.plmn.clone(), smf: self.smf }
+        Wiring {
+            peers,
+            amfs,
+            repository: self.repository(),
+            plmn: self.plmn.clone(),
+            smf: self.smf,
+            first_put: self.first_put,
+        }
     }
 
     /// Lets events name the peers that stand in.

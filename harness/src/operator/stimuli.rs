@@ -110,6 +110,9 @@ struct Seen {
     method: String,
     uri: String,
     status: u16,
+    /// Of a refusal: its cause and detail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 async fn establish(
@@ -171,7 +174,10 @@ fn ended(outcome: &Outcome, events: &[Event]) -> Ended {
     let trace = outcome.trace();
     let seen = |kind: Kind| {
         let about = events.iter().filter(move |e| e.trace == trace && e.event == kind);
-        about.filter_map(|e| Some(Seen { method: e.method.clone()?, uri: e.uri.clone()?, status: e.status? }))
+        about.filter_map(|e| {
+            let (method, uri, status) = (e.method.clone()?, e.uri.clone()?, e.status?);
+            Some(Seen { method, uri, status, reason: e.detail.clone() })
+        })
     };
     let location = match outcome {
         Outcome::Established { location, .. } => Some(location.clone()),

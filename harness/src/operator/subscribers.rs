@@ -1,13 +1,13 @@
 //! Subscribers, changed while the NFs run: who subscribed to their data is notified, UDR to UDM to consumer.
 
 use super::Operator;
-use crate::config::{ProfileSection, SubscriberSection};
+use crate::config::ProfileSection;
 use actix_web::web;
 use api::common::Supi;
 use api::decode::{Ie, decode};
 use api::path::variable;
 use bytes::Bytes;
-use sbi::problem::ProblemDetails;
+use sbi::problem::{InvalidParam, ProblemDetails};
 use sbi::server::{Failure, Reply};
 use std::sync::Arc;
 use udr::Repository;
@@ -25,9 +25,14 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 async fn put(supi: web::Path<String>, body: Bytes, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let (repository, supi) = (repository(&operator)?, variable::<Supi>("supi", &supi)?);
     let profile: ProfileSection = decode(&body)?;
+    if let Some(other) = profile.supi.as_ref().filter(|other| **other != supi) {
+        let reason = format!("expected {supi}, as in the path, or nothing");
+        let problem = ProblemDetails::plain(400, format!("/supi: found {other}, {reason}"));
+        return Err(problem.with_param(InvalidParam::body("/supi", reason)).into());
+    }
     let is_new = repository.provisioned(&supi, |_| ()).is_err();
     repository.provision(&supi, profile.profile());
-    let shown = SubscriberSection::one(supi.clone(), profile);
+    let shown = ProfileSection { supi: Some(supi.clone()), ..profile };
     Ok(match is_new {
         true => {
             let location = format!("/mock5g/v1/subscribers/{}", api::percent::encoded(supi.as_str()));
@@ -40,7 +45,7 @@ async fn put(supi: web::Path<String>, body: Bytes, operator: web::Data<Operator>
 async fn get(supi: web::Path<String>, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let (repository, supi) = (repository(&operator)?, variable::<Supi>("supi", &supi)?);
     let profile = repository.provisioned(&supi, ProfileSection::of)?;
-    Ok(Reply::ok(&SubscriberSection::one(supi, profile)))
+    Ok(Reply::ok(&ProfileSection { supi: Some(supi), ..profile }))
 }
 
 /// The subscriber, and whatever consumers wrote for it, is not there any more.

@@ -8,7 +8,7 @@ use crate::outcome::{Outcome, ended};
 use crate::session::{PduSession, SessionKey};
 use crate::status_notification::status_path;
 use actix::{Context, Handler, Message, ResponseFuture};
-use api::common::{NfInstanceId, RefToBinaryData};
+use api::common::{Ncgi, NfInstanceId, NrLocation, RefToBinaryData, Tai};
 use api::nas::{self, NAS};
 use api::nsmf_pdusession::{Cause, SM_CONTEXTS, Session, SmContextCreateData, SmContextReleaseData};
 use http::Method;
@@ -116,9 +116,15 @@ impl Core {
         let smf = message.smf.as_ref().unwrap_or(&self.config.smf).clone();
         let status_uri = format!("{}{}", party.api_root, status_path(key, notified_as));
         let instance_id = NfInstanceId(party.instance_id);
+        let plmn = || self.config.plmn.clone();
+        let data = SmContextCreateData::new(message.session, instance_id, plmn(), status_uri);
+        let cell = NrLocation {
+            tai: Tai { plmn_id: plmn(), tac: TRACKING_AREA.into() },
+            ncgi: Ncgi { plmn_id: plmn(), nr_cell_id: CELL.into() },
+        };
         let data = SmContextCreateData {
             n1_sm_msg: Some(RefToBinaryData { content_id: N1_CONTENT_ID.into() }),
-            ..SmContextCreateData::new(message.session, instance_id, self.config.plmn.clone(), status_uri)
+            ..data.over_nr(&self.guami(), &cell)
         };
         let json = json::to_bytes(&data);
         let parts = [
@@ -151,6 +157,10 @@ impl Core {
 }
 
 const N1_CONTENT_ID: &str = "n1-sm";
+
+/// Where the mock's UE is.
+const TRACKING_AREA: &str = "000001";
+const CELL: &str = "000000010";
 
 /// The mock's UE runs one procedure at a time.
 const PROCEDURE_TRANSACTION: u8 = 1;

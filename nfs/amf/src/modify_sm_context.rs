@@ -7,9 +7,11 @@ use api::ngap::{self, NGAP, Tunnel};
 use api::nsmf_pdusession::SmContextUpdateData;
 use http::Method;
 use sbi::client::Call;
+use sbi::event::Kind;
 use sbi::json;
 use sbi::multipart::{self, Part};
 use sbi::party::Served;
+use sbi::server::Failure;
 
 const N2_CONTENT_ID: &str = "n2-sm";
 
@@ -17,7 +19,7 @@ const N2_CONTENT_ID: &str = "n2-sm";
 const GNB: Tunnel = Tunnel { address: [127, 0, 0, 2], teid: 1 };
 
 impl Core {
-    /// In the background: nothing depends on the answer.
+    /// In the background. A refusal is told, and the session stays: it ends by its release (our choice).
     pub(crate) fn tell_resources_set_up(&self, sm_context: String) {
         let data = SmContextUpdateData {
             n2_sm_info: Some(RefToBinaryData { content_id: N2_CONTENT_ID.into() }),
@@ -35,6 +37,13 @@ impl Core {
         let (content_type, body) = multipart::write_fresh(&parts, self.shard.party.env.entropy.u64());
         let call = Call::new(Method::POST, format!("{sm_context}/modify")).with_body(content_type, body);
         let (client, served) = (self.shard.client().clone(), Served::own(&self.shard.party));
-        actix::spawn(async move { drop(client.ask(&served, call).await) });
+        actix::spawn(async move {
+            if let Err(failure) = client.ask(&served, call).await {
+                let facts = served
+                    .facts(client.party())
+                    .detail(format!("{sm_context}/modify: {}", Failure::from(failure)));
+                client.party().emit(Kind::ProcedureFailed, facts);
+            }
+        });
     }
 }

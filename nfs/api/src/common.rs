@@ -1,6 +1,7 @@
 //! The types that several services share, TS 29.571 (Rel-17).
 
 mod change;
+mod location;
 mod nf;
 mod plmn;
 mod qos;
@@ -10,6 +11,7 @@ mod supi;
 
 pub use crate::text::Malformed;
 pub use change::{ChangeItem, NotifyItem};
+pub use location::{Ncgi, NrLocation, Tai};
 pub use nf::{MAX_CALLBACK_BYTES, NfInstanceId, RefToBinaryData, Uri, expect_callback};
 pub use plmn::{AmfId, Guami, Mcc, Mnc, Nid, PlmnId};
 pub use qos::{Ambr, Arp, BitRate, PreemptionCapability, PreemptionVulnerability, SubscribedDefaultQos};

@@ -122,7 +122,8 @@ kinds! {
     StepSkipped = "step.skipped", OURS;
     /// An AMF was handed a message for a UE and its access network.
     MessageTransferred = "message.transferred", TRANSFER;
-    /// An SMF's procedure failed after its success had been answered; what it had made is released.
+    /// An SMF's procedure failed after its success had been answered; what it had made is released. At an AMF: the SMF did
+    /// not take what the gNB had set up; the session stays.
     ProcedureFailed = "procedure.failed", SESSION;
     /// An AMF's attempt to establish a PDU session ended.
     SessionEnded = "session.ended", SESSION;

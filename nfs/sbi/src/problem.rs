@@ -223,6 +223,14 @@ impl ProblemDetails {
         self.cause.as_deref() == Some(cause.as_str())
     }
 
+    /// What it says, for a person: its cause or title, and its detail.
+    pub fn told(&self) -> Option<String> {
+        match (self.cause.as_ref().or(self.title.as_ref()), &self.detail) {
+            (Some(name), Some(detail)) => Some(format!("{name}: {detail}")),
+            (name, detail) => name.or(detail.as_ref()).cloned(),
+        }
+    }
+
     /// As JSON.
     pub fn to_bytes(&self) -> bytes::Bytes {
         crate::json::to_bytes(self)

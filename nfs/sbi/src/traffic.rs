@@ -1,12 +1,14 @@
 //! What went over the wire: the newest requests that the NFs of a process received and sent, whole.
 
 use crate::event::{RequestId, TraceId, utc};
+use crate::multipart::{self, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -151,24 +153,40 @@ struct ShownContent {
     body_cut: bool,
 }
 
-/// JSON as JSON, other text as text, anything else as `{"base64": ...}`.
-struct ShownBody(Bytes);
+/// JSON as JSON, other text as text, anything else as `{"base64": ...}`; beside it the parts, if it has any.
+struct ShownBody {
+    whole: Bytes,
+    parts: Vec<Part>,
+}
 
 impl ShownBody {
+    fn of(content_type: Option<&HeaderValue>, whole: Bytes) -> Self {
+        let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let parts = multipart::parse(content_type, whole.clone()).unwrap_or_default();
+        ShownBody { whole, parts }
+    }
+
     fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.whole.is_empty()
     }
 }
 
 impl Serialize for ShownBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Ok(json) = serde_json::from_slice::<Value>(&self.0) {
-            return json.serialize(serializer);
+        if self.parts.is_empty() {
+            return shown(&self.whole).serialize(serializer);
         }
-        match std::str::from_utf8(&self.0) {
-            Ok(text) => text.serialize(serializer),
-            Err(_) => serde_json::json!({"base64": STANDARD.encode(&self.0)}).serialize(serializer),
-        }
+        let part = |part: &Part| json!({"contentType": part.content_type, "contentId": part.content_id, "body": shown(&part.body)});
+        let parts: Vec<_> = self.parts.iter().map(part).collect();
+        json!({"base64": STANDARD.encode(&self.whole), "parts": parts}).serialize(serializer)
+    }
+}
+
+fn shown(body: &[u8]) -> Value {
+    match (serde_json::from_slice(body), std::str::from_utf8(body)) {
+        (Ok(json), _) => json,
+        (_, Ok(text)) => text.into(),
+        _ => json!({"base64": STANDARD.encode(body)}),
     }
 }
 
@@ -199,8 +217,9 @@ impl From<Content> for ShownContent {
     fn from(content: Content) -> Self {
         let Content { headers, body, cut } = content;
         let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let content_type = headers.get(CONTENT_TYPE).cloned();
         let headers = headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
-        ShownContent { headers, body: ShownBody(body), body_cut: cut }
+        ShownContent { headers, body: ShownBody::of(content_type.as_ref(), body), body_cut: cut }
     }
 }
 
@@ -244,6 +263,18 @@ mod tests {
         assert_eq!(shown(b"--x"), serde_json::json!("--x"));
         assert_eq!(shown(b"\xff\xfe"), serde_json::json!({"base64": "//4="}));
         assert_eq!(shown(b""), Value::Null);
+        let mut related = exchange("smf", b"--b\r\nContent-Type: application/json\r\n\r\n{\"a\":1}\r\n--b\r\nContent-Id: n1\r\n\r\n\xff\r\n--b--");
+        related
+            .request
+            .headers
+            .insert(CONTENT_TYPE, HeaderValue::from_static("multipart/related; boundary=b"));
+        let body = serde_json::to_value(Shown::from((7, related))).expect("JSON")["body"].clone();
+        assert!(body["base64"].is_string(), "{body}");
+        assert_eq!(
+            (&body["parts"][0]["body"]["a"], &body["parts"][1]["contentId"]),
+            (&json!(1), &json!("n1"))
+        );
+        assert_eq!(body["parts"][1]["body"], json!({"base64": "/w=="}));
         assert_eq!(
             Content::new(HeaderMap::new(), vec![0; MAX_RECORDED_BODY + 1].into()).body.len(),
             MAX_RECORDED_BODY

@@ -13,7 +13,7 @@ use sbi::release::{Attempt, Committed, SlotKey};
 use sbi::server::{Failure, Reply};
 use std::rc::Rc;
 
-/// Registers an AMF: 201 if none is registered, 204 when it replaces a registration.
+/// Registers an AMF: 201 if none is registered, 200 when it replaces a registration.
 pub(crate) async fn register(core: Rc<Core>, message: RegisterAmf) -> Result<Reply, Failure> {
     let RegisterAmf { served, supi, value } = message;
     let value = Amf3GppAccessRegistration { purge_flag: None, ..value };
@@ -22,7 +22,7 @@ pub(crate) async fn register(core: Rc<Core>, message: RegisterAmf) -> Result<Rep
     let location = format!("{}{}", core.shard.party.api_root, nudm_uecm::amf_registration(&supi));
     Ok(match is_new {
         true => Reply::created(location, &value, &committed, core.actor.clone()),
-        false => Reply::updated(&committed, core.actor.clone()),
+        false => Reply::replaced(&value, &committed, core.actor.clone()),
     })
 }
 

@@ -58,7 +58,8 @@ async fn put_registration(
     shards.ask(shards.of(key.supi.as_str()), Register { served, key, value }).await
 }
 
-/// Registers an SMF: 201 the first time, 204 when it replaces a registration.
+/// Registers an SMF: 201 the first time, 200 when it replaces a registration: a real SMF takes
+/// 204 for an error.
 pub(crate) async fn register(core: Rc<Core>, message: Register) -> Result<Reply, Failure> {
     let Register { served, key, value } = message;
     let _turn = core.shard.turn(&core.registration_turns, key.clone(), &served).await?;
@@ -70,7 +71,7 @@ pub(crate) async fn register(core: Rc<Core>, message: Register) -> Result<Reply,
     let location = format!("{}{location}", core.shard.party.api_root);
     let reply = match is_new {
         true => Reply::created(location, &value, &committed, core.actor.clone()),
-        false => Reply::updated(&committed, core.actor.clone()),
+        false => Reply::replaced(&value, &committed, core.actor.clone()),
     };
     let written_unix_ms = core.shard.party.env.clock.stamp().unix_ms();
     let registration = Registration { value, request: served.request, written_unix_ms };

@@ -14,4 +14,4 @@ pub use notifier::MAX_NOTIFICATIONS_AT_ONCE;
 pub use operation::in_process;
 pub use profile::Profile;
 pub use repository::Repository;
-pub use udr::{Config, Udr};
+pub use udr::{Config, FirstPut, Udr};

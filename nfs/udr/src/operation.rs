@@ -12,7 +12,8 @@ mod to_notify;
 pub(crate) use change::undo;
 
 use crate::notifier;
-use crate::repository::{Place, Repository, Written};
+use crate::repository::{Place, Put, Repository, Written};
+use crate::udr::FirstPut;
 use api::common::Supi;
 use api::nudr_dr::Resource;
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use sbi::env::Env;
 use sbi::party::Served;
 use sbi::problem::ProblemDetails;
 use sbi::server::{Delivery, Failure, Handover, Reply};
+use serde::Serialize;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -48,6 +50,8 @@ pub struct Server<'a> {
     pub env: &'a Env,
     /// Scheme and authority of `Location`s.
     pub root: &'a str,
+    /// How the first PUT at a place is answered.
+    pub first_put: FirstPut,
     /// Whom to tell.
     pub actor: Option<actix::Recipient<Handover>>,
 }
@@ -92,6 +96,16 @@ impl Server<'_> {
         format!("{}{}/{}", self.root, operation.path, api::percent::encoded(id))
     }
 
+    /// The answer to a PUT at a place of its own.
+    fn answer_to_put(&self, operation: &Operation, put: Put, value: &impl Serialize) -> Reply {
+        match (put, self.first_put) {
+            (Put::Created, FirstPut::Created) => {
+                Reply::created_here(format!("{}{}", self.root, operation.path), value)
+            }
+            _ => Reply::no_content(),
+        }
+    }
+
     fn told(&self, reply: Reply, change: &Change) -> Reply {
         match &self.actor {
             Some(actor) => reply.delivered_by(Delivery::local(change.name(), actor.clone())),
@@ -122,7 +136,13 @@ pub fn in_process(repository: Arc<Repository>, env: Env, root: String, client: &
             body: call.body.clone(),
             served: None,
         };
-        let server = Server { repository: &repository, env: &env, root: &root, actor: None };
+        let server = Server {
+            repository: &repository,
+            env: &env,
+            root: &root,
+            first_put: FirstPut::default(),
+            actor: None,
+        };
         serve(&server, &operation).map_or_else(Failure::into_answer, Reply::into_answer)
     })
 }

@@ -8,6 +8,7 @@ use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use sbi::party::{NfType, Served};
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, Shards};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What a UDR needs: the data, shared by its workers.
@@ -15,12 +16,26 @@ use std::sync::Arc;
 pub struct Config {
     /// The data.
     pub repository: Arc<Repository>,
+    /// How the first PUT at a place is answered.
+    pub first_put: FirstPut,
+}
+
+/// How a UDR answers the first PUT of a registration; `udr.first_put`. TS 29.505 §5.2.8 and §5.2.15 (Rel-17) allow both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstPut {
+    /// 201, with the resource.
+    #[default]
+    Created,
+    /// 204, as every other PUT: a widely used core's UDR does so, and its UDM cannot read a 201.
+    NoContent,
 }
 
 /// The UDR on one worker. It keeps no contexts: each request is one step on the shared data.
 pub struct Udr {
     shard: Shard,
     repository: Arc<Repository>,
+    first_put: FirstPut,
 }
 
 impl Actor for Udr {
@@ -40,7 +55,7 @@ impl Nf for Udr {
     const APIS: &'static [&'static str] = &["/nudr-dr/v2", "/nudr-dr/v1"];
 
     fn new(shard: Shard, config: Config, _: &mut Context<Self>) -> Self {
-        Udr { shard, repository: config.repository }
+        Udr { shard, repository: config.repository, first_put: config.first_put }
     }
 
     fn routes(app: &mut web::ServiceConfig) {
@@ -74,10 +89,12 @@ impl Handler<Operate> for Udr {
 
     /// As a task of its own: one that panics does not take the actor with it.
     fn handle(&mut self, Operate(operation): Operate, context: &mut Context<Self>) -> Self::Result {
-        let (party, repository) = (self.shard.party.clone(), self.repository.clone());
+        let (party, repository, first_put) =
+            (self.shard.party.clone(), self.repository.clone(), self.first_put);
         let actor = Some(context.address().recipient());
         Box::pin(async move {
-            let server = Server { repository: &repository, env: &party.env, root: &party.api_root, actor };
+            let server =
+                Server { repository: &repository, env: &party.env, root: &party.api_root, first_put, actor };
             serve(&server, &operation)
         })
     }

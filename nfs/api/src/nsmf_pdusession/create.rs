@@ -1,7 +1,8 @@
 //! What an AMF sends to create an SM context, and what it gets.
 
 use crate::common::{
-    AccessType, Dnn, NfInstanceId, PduSessionId, PlmnId, RefToBinaryData, Rest, Snssai, Supi, Uri,
+    AccessType, Dnn, Guami, NfInstanceId, NrLocation, PduSessionId, PlmnId, RefToBinaryData, Rest, Snssai,
+    Supi, Uri,
 };
 use crate::decode::{Ie, missing};
 use crate::text::enumeration;
@@ -96,6 +97,19 @@ impl SmContextCreateData {
             sm_context_status_uri: status_uri,
             rest: Rest::new(),
         }
+    }
+
+    /// The same, of a UE that this AMF serves in a cell of NR. The standard makes these attributes conditional; real SMFs
+    /// refuse a session without them.
+    #[must_use]
+    pub fn over_nr(mut self, guami: &Guami, cell: &NrLocation) -> Self {
+        let attributes = serde_json::json!({
+            "guami": guami, "ratType": "NR", "ueLocation": {"nrLocation": cell},
+        });
+        if let serde_json::Value::Object(attributes) = attributes {
+            self.rest.extend(attributes);
+        }
+        self
     }
 
     /// The session that is asked for.

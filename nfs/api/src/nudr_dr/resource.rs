@@ -195,7 +195,7 @@ impl Resource {
             Resource::AuthenticationSubscription { .. } => &["GET", "PATCH"],
             Resource::SdmSubscriptions { .. } => &["GET", "POST"],
             Resource::SubsToNotify => &["POST"],
-            Resource::SubToNotify { .. } => &["GET", "DELETE"],
+            Resource::SubToNotify { .. } => &["GET", "PATCH", "DELETE"],
             Resource::AmfRegistration { .. } => &["GET", "PUT", "PATCH"],
             Resource::AuthenticationStatus { .. }
             | Resource::SmfRegistration { .. }
@@ -244,7 +244,7 @@ mod tests {
             (Resource::SdmSubscriptions { supi: supi() }, "GET POST"),
             (Resource::SdmSubscription { supi: supi(), id: id.clone() }, "GET PUT DELETE"),
             (Resource::SubsToNotify, "POST"),
-            (Resource::SubToNotify { id }, "GET DELETE"),
+            (Resource::SubToNotify { id }, "GET PATCH DELETE"),
             (Resource::AmPolicyData { supi: supi() }, "GET"),
             (Resource::SmPolicyData { supi: supi() }, "GET"),
         ]

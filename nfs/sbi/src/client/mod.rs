@@ -144,7 +144,9 @@ impl Client {
         let in_time = self.now() < budget.until();
         match outcome {
             Some(Ok(answer)) if in_time => {
-                self.party.emit(Kind::UpstreamAnswered, facts.status(answer.status.as_u16()));
+                let facts = facts.status(answer.status.as_u16());
+                let refusal = (!answer.status.is_success()).then(|| answer.problem().told()).flatten();
+                self.party.emit(Kind::UpstreamAnswered, Facts { detail: refusal, ..facts });
                 self.accept(answer, budget)
             }
             Some(Err(no_answer)) if in_time => {

@@ -8,8 +8,9 @@ use super::gone::Gone;
 use crate::event::Kind;
 use crate::fault::{Altered, Effect, Fault, On, Subject};
 use crate::problem::ProblemDetails;
+use bytes::Bytes;
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use std::time::Duration;
 
 impl Front {
@@ -91,12 +92,22 @@ fn alter(mut answer: hyper::Response<ResponseBody>, altered: &Altered) -> hyper:
         let mut other = json_response(status, "application/json", body.clone());
         other.headers_mut().insert(CONTENT_TYPE, content_type.clone());
         altered.alter(other.headers_mut());
-        return other;
+        return bodiless(other);
     }
     if let Some(status) = altered.status.filter(|s| answer.status().is_success() || !s.is_success()) {
         *answer.status_mut() = status;
     }
     altered.alter(answer.headers_mut());
+    bodiless(answer)
+}
+
+/// Without a body where there cannot be one: RFC 9110 §15.3.5 and §15.4.5.
+fn bodiless(mut answer: hyper::Response<ResponseBody>) -> hyper::Response<ResponseBody> {
+    if matches!(answer.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        answer.headers_mut().remove(CONTENT_TYPE);
+        answer.headers_mut().remove(CONTENT_LENGTH);
+        *answer.body_mut() = ResponseBody::bytes(Bytes::new());
+    }
     answer
 }
 

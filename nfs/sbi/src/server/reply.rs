@@ -55,6 +55,11 @@ impl Reply {
         Reply::created_here(location, body).delivered_by(Delivery::of(committed, actor))
     }
 
+    /// 200 with a JSON body to what replaces; otherwise as [`Reply::created`].
+    pub fn replaced(body: &impl serde::Serialize, committed: &Committed, actor: Recipient<Handover>) -> Self {
+        Reply::ok(body).delivered_by(Delivery::of(committed, actor))
+    }
+
     /// 204 to an update; otherwise as [`Reply::created`].
     pub fn updated(committed: &Committed, actor: Recipient<Handover>) -> Self {
         Reply::no_content().delivered_by(Delivery::of(committed, actor))

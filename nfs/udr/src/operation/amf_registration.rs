@@ -4,7 +4,7 @@
 
 use super::change::Change;
 use super::{Operation, Server};
-use crate::repository::{Place, Put};
+use crate::repository::Place;
 use api::common::Supi;
 use api::decode::decode_kept;
 use api::nudm_uecm::Amf3GppAccessRegistration;
@@ -26,10 +26,8 @@ pub(super) fn serve(server: &Server<'_>, operation: &Operation, supi: &Supi) -> 
 fn put(server: &Server<'_>, operation: &Operation, supi: &Supi) -> Result<Reply, Failure> {
     let registration: Amf3GppAccessRegistration = decode_kept(&operation.body)?;
     let written = server.written(operation);
-    let reply = match server.repository.put(supi, PLACE, json::to_value(&registration), written)? {
-        Put::Created => Reply::created_here(format!("{}{}", server.root, operation.path), &registration),
-        Put::Replaced => Reply::no_content(),
-    };
+    let put = server.repository.put(supi, PLACE, json::to_value(&registration), written)?;
+    let reply = server.answer_to_put(operation, put, &registration);
     Ok(server.told(reply, &Change::Put(supi.clone(), PLACE, written.by)))
 }
 

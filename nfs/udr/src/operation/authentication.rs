@@ -57,6 +57,21 @@ fn is_sqn(text: &str) -> bool {
     text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
+/// One step of the sequence number, whose last five bits are its index: TS 33.102 §C.1.1.1 and §C.3.2 (Rel-17).
+const STEP: u64 = 32;
+
+/// After a success the number that it used is not used again (our choice, as a widely used core's UDR does: its UDM leaves
+/// it to the UDR).
+fn advanced(there: &AuthenticationSubscription) -> AuthenticationSubscription {
+    let mut advanced = there.clone();
+    if let Some(number) = &mut advanced.sequence_number
+        && let Ok(sqn) = u64::from_str_radix(&number.sqn, 16)
+    {
+        number.sqn = format!("{:012x}", sqn.wrapping_add(STEP) & 0xffff_ffff_ffff);
+    }
+    advanced
+}
+
 /// GET, PUT and DELETE of the status. A PUT is answered 204 in any case.
 pub(super) fn status(server: &Server<'_>, operation: &Operation, supi: &Supi) -> Result<Reply, Failure> {
     let place = Place::AuthenticationStatus;
@@ -65,6 +80,9 @@ pub(super) fn status(server: &Server<'_>, operation: &Operation, supi: &Supi) ->
             let event: AuthEvent = decode_kept(&operation.body)?;
             let written = server.written(operation);
             server.repository.put(supi, place, json::to_value(&event), written)?;
+            if event.success {
+                server.repository.change_authentication(supi, |there| Ok(advanced(there)))?;
+            }
             Ok(server.told(Reply::no_content(), &Change::Put(supi.clone(), place, written.by)))
         }
         "DELETE" if server.is_overtaken(operation, supi, place) => Err(Failure::TimedOut),

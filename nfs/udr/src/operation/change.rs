@@ -10,7 +10,7 @@ use sbi::event::RequestId;
 pub(crate) enum Change {
     Put(Supi, Place, RequestId),
     Subscription(Supi, String, RequestId),
-    ToNotify(String),
+    ToNotify(String, RequestId),
 }
 
 impl Change {
@@ -27,7 +27,7 @@ impl Change {
             Change::Subscription(supi, id, by) => {
                 format!("sdm-subscription {} {} {supi}", encoded(id), by.0)
             }
-            Change::ToNotify(id) => format!("subs-to-notify {} - -", encoded(id)),
+            Change::ToNotify(id, by) => format!("subs-to-notify {} {} -", encoded(id), by.0),
         }
     }
 
@@ -43,7 +43,7 @@ impl Change {
             "sdm-subscription" => {
                 return Some(Change::Subscription(supi.parse().ok()?, decoded(id).ok()?, request()?));
             }
-            _ => return Some(Change::ToNotify(decoded(id).ok()?)),
+            _ => return Some(Change::ToNotify(decoded(id).ok()?, request()?)),
         };
         Some(Change::Put(supi.parse().ok()?, place, request()?))
     }
@@ -55,7 +55,7 @@ pub(crate) fn undo(repository: &Repository, change: &str) {
     match Change::parse(change) {
         Some(Change::Put(supi, place, by)) => repository.undo_put(&supi, place, by),
         Some(Change::Subscription(supi, id, by)) => repository.undo_subscription(&supi, &id, by),
-        Some(Change::ToNotify(id)) => drop(repository.delete_to_notify(&id)),
+        Some(Change::ToNotify(id, by)) => repository.undo_to_notify(&id, by),
         None => {}
     }
 }
@@ -73,7 +73,7 @@ mod tests {
             Change::Put(supi("nai-a b@example.org"), Place::AmfRegistration, RequestId(8)),
             Change::Put(supi("nai-a b@example.org"), Place::AuthenticationStatus, RequestId(9)),
             Change::Subscription(supi("nai-a b@example.org"), "two words / 100 %".into(), RequestId(4)),
-            Change::ToNotify("two words / 100 %".into()),
+            Change::ToNotify("two words / 100 %".into(), RequestId(5)),
         ] {
             assert_eq!(Change::parse(&change.name()), Some(change));
         }

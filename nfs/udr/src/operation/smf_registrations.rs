@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use super::{Operation, Server};
-use crate::repository::{Place, Put};
+use crate::repository::Place;
 use api::common::{PduSessionId, Supi};
 use api::decode::decode_kept;
 use api::nudm_uecm::SmfRegistration;
@@ -34,9 +34,7 @@ fn put(server: &Server<'_>, operation: &Operation, supi: &Supi, id: PduSessionId
     registration.expect_session(id)?;
     let place = Place::SmfRegistration(id);
     let written = server.written(operation);
-    let reply = match server.repository.put(supi, place, json::to_value(&registration), written)? {
-        Put::Created => Reply::created_here(format!("{}{}", server.root, operation.path), &registration),
-        Put::Replaced => Reply::no_content(),
-    };
+    let put = server.repository.put(supi, place, json::to_value(&registration), written)?;
+    let reply = server.answer_to_put(operation, put, &registration);
     Ok(server.told(reply, &Change::Put(supi.clone(), place, written.by)))
 }

@@ -1,9 +1,11 @@
-//! Wishes to be notified of changes, TS 29.505 §5.2.19 (Rel-17). Not done: PATCH, and changes of what consumers write.
+//! Wishes to be notified of changes, TS 29.505 §5.2.19 (Rel-17). Changes of what consumers write are not told.
 
 use super::change::Change;
 use super::{Operation, Server};
 use api::decode::decode_kept;
 use api::nudr_dr::SubscriptionDataSubscriptions;
+use api::patch::json_patch;
+use sbi::json;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use sbi::server::{Failure, Reply};
 
@@ -12,10 +14,21 @@ pub(super) fn add(server: &Server<'_>, operation: &Operation) -> Result<Reply, F
     let wish: SubscriptionDataSubscriptions = decode_kept(&operation.body)?;
     let until_unix_ms = wish.expiry.as_deref().map(expiry).transpose()?;
     let fresh = server.env.entropy.uuid().to_string();
-    let (id, wish, is_new) =
-        server.repository.add_to_notify(wish, until_unix_ms, fresh, server.written(operation))?;
+    let written = server.written(operation);
+    let (id, wish, is_new) = server.repository.add_to_notify(wish, until_unix_ms, fresh, written)?;
     let reply = Reply::created_here(server.below(operation, &id), &wish);
-    Ok(if is_new { server.told(reply, &Change::ToNotify(id)) } else { reply })
+    Ok(if is_new { server.told(reply, &Change::ToNotify(id, written.by)) } else { reply })
+}
+
+/// PATCH.
+fn modify(server: &Server<'_>, operation: &Operation, id: &str) -> Result<Reply, Failure> {
+    let there = json::to_value(&server.repository.to_notify(id)?);
+    let patched = json_patch(&there, &operation.body)?;
+    let wish: SubscriptionDataSubscriptions = decode_kept(&json::to_bytes(&patched))?;
+    let until_unix_ms = wish.expiry.as_deref().map(expiry).transpose()?;
+    let written = server.written(operation);
+    server.repository.modify_to_notify(id, wish, until_unix_ms, written)?;
+    Ok(server.told(Reply::no_content(), &Change::ToNotify(id.to_owned(), written.by)))
 }
 
 fn expiry(text: &str) -> Result<i64, Failure> {
@@ -25,9 +38,10 @@ fn expiry(text: &str) -> Result<i64, Failure> {
     })
 }
 
-/// GET and DELETE of one.
+/// GET, PATCH and DELETE of one.
 pub(super) fn one(server: &Server<'_>, operation: &Operation, id: &str) -> Result<Reply, Failure> {
     match operation.method.as_str() {
+        "PATCH" => modify(server, operation, id),
         "DELETE" => {
             server.repository.delete_to_notify(id)?;
             Ok(Reply::no_content())

@@ -4,6 +4,7 @@ use super::provisioned::Changed;
 use super::{Repository, Written};
 use api::common::{ChangeItem, NotifyItem, Supi};
 use api::nudr_dr::{DataChangeNotify, DataSet, Resource, SubscriptionDataSubscriptions};
+use sbi::event::RequestId;
 use sbi::problem::Cause;
 use sbi::server::{Failure, Held};
 use std::collections::BTreeMap;
@@ -32,6 +33,8 @@ struct Wish {
     value: SubscriptionDataSubscriptions,
     until_unix_ms: Option<i64>,
     written: Written,
+    /// What it was before it was last modified.
+    before: Option<Box<Wish>>,
 }
 
 /// The wishes by id, and the notifications on their way to whoever sends them.
@@ -145,8 +148,35 @@ impl Repository {
             return Err(Failure::new(Cause::InsufficientResources, detail));
         }
         let value = SubscriptionDataSubscriptions { subscription_id: Some(fresh.clone()), ..wish };
-        wishes.insert(fresh.clone(), Wish { value: value.clone(), until_unix_ms, written });
+        let wish = Wish { value: value.clone(), until_unix_ms, written, before: None };
+        wishes.insert(fresh.clone(), wish);
         Ok((fresh, value, true))
+    }
+
+    /// Writes a wish that is there again; its id stays.
+    pub fn modify_to_notify(
+        &self,
+        id: &str,
+        wish: SubscriptionDataSubscriptions,
+        until_unix_ms: Option<i64>,
+        written: Written,
+    ) -> Result<(), Failure> {
+        let mut wishes = self.to_notify.wishes();
+        let before = wishes.remove(id).ok_or_else(|| no_wish(id))?;
+        let before = Some(Box::new(Wish { before: None, ..before }));
+        let value = SubscriptionDataSubscriptions { subscription_id: Some(id.to_owned()), ..wish };
+        wishes.insert(id.to_owned(), Wish { value, until_unix_ms, written, before });
+        Ok(())
+    }
+
+    /// Takes back the write of a wish, if it is still the newest.
+    pub fn undo_to_notify(&self, id: &str, by: RequestId) {
+        let mut wishes = self.to_notify.wishes();
+        let Some(wish) = wishes.remove(id) else { return };
+        let stays = if wish.written.by == by { wish.before.map(|before| *before) } else { Some(wish) };
+        if let Some(wish) = stays {
+            wishes.insert(id.to_owned(), wish);
+        }
     }
 
     /// One wish.
@@ -190,7 +220,6 @@ fn no_wish(id: &str) -> Failure {
 mod tests {
     use super::*;
     use crate::profile::Profile;
-    use sbi::event::RequestId;
     use serde_json::json;
 
     const SUPI: &str = "imsi-001010000000001";
