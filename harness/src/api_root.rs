@@ -60,11 +60,8 @@ fn of(text: &str) -> Result<String, String> {
     let no_port = authority.as_str().ends_with(authority.host());
     let callable = no_port || authority.port_u16().is_some_and(|port| port > 0);
     let plain = text.is_ascii() && !authority.as_str().contains('@');
-    if callable && plain && uri.scheme_str() == Some("http") && uri.query().is_none() {
-        Ok(text.to_owned())
-    } else {
-        Err(expected())
-    }
+    let plain = plain && !text.contains('#') && text.starts_with("http://");
+    if callable && plain && uri.query().is_none() { Ok(text.to_owned()) } else { Err(expected()) }
 }
 
 fn own(text: &str) -> Result<String, String> {

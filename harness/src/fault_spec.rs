@@ -1,5 +1,6 @@
 //! Fault rules as people write them, in JSON: `{"at": "udm", "on": "response", "match": {...}, "do": {...}, "times": 1}`.
 
+use api::common::Supi;
 use api::decode::Ie;
 use bytes::Bytes;
 use fastrand::Rng;
@@ -67,7 +68,7 @@ struct MatchSpec {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `name` and `value`")]
 struct HeaderSpec {
     name: String,
     value: Option<String>,
@@ -94,21 +95,21 @@ struct DoSpec {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected milliseconds, or an object with `min` and `max`")]
 enum DelaySpec {
     Fixed(u64),
     Random { min: u64, max: u64 },
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected an HTTP/2 error code or its name")]
 enum ResetSpec {
     Code(u32),
     Name(String),
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `bytes` and `every_ms`")]
 struct TrickleSpec {
     bytes: usize,
     every_ms: u64,
@@ -135,13 +136,17 @@ impl FaultSpec {
     /// # Errors
     ///
     /// If a value is out of range, or the rule could never apply to anything.
-    pub fn rule(self, id: &str, nfs: &[&str], apis: &[&str]) -> Usable<Rule> {
-        if let Some(at) = self.at.as_deref().filter(|at| !nfs.contains(at)) {
+    pub fn rule(self, id: &str, nfs: &[(&str, &[&str])]) -> Usable<Rule> {
+        let at = self.at.as_deref();
+        let meant: Vec<_> = nfs.iter().filter(|(name, _)| at.is_none_or(|at| at == *name)).collect();
+        if let (Some(at), []) = (at, meant.as_slice()) {
+            let names: Vec<_> = nfs.iter().map(|(name, _)| *name).collect();
             return unusable(
                 "/at",
-                format!("no NF here is called {at:.32}: it would never match; there is {}", nfs.join(", ")),
+                format!("no NF here is called {at:.32}: it would never match; there is {}", names.join(", ")),
             );
         }
+        let apis: Vec<_> = meant.into_iter().flat_map(|(_, apis)| *apis).copied().collect();
         if self.times == Some(0) {
             return unusable("/times", "expected 1 or more: it would never apply");
         }
@@ -159,9 +164,9 @@ impl FaultSpec {
             at: self.at,
             peer: spec.peer,
             method: spec.method.map(method).transpose()?,
-            path: spec.path.map(|path| path_pattern(&path, apis)).transpose()?,
+            path: spec.path.map(|path| path_pattern(&path, &apis)).transpose()?,
             header: spec.header.map(header_pattern).transpose()?,
-            supi: spec.supi,
+            supi: spec.supi.map(supi).transpose()?,
             skip,
             times,
             probability: spec.probability.map(probability).transpose()?,
@@ -171,6 +176,13 @@ impl FaultSpec {
             effect: self.r#do.effect(on)?,
             ..Rule::new(id, on)
         })
+    }
+}
+
+fn supi(text: String) -> Usable<String> {
+    match text.parse::<Supi>() {
+        Ok(_) => Ok(text),
+        Err(malformed) => unusable("/match/supi", format!("{malformed}: it would never match")),
     }
 }
 
@@ -286,9 +298,13 @@ impl DoSpec {
         }
         let status = match self.status.map(StatusCode::from_u16) {
             None => None,
-            Some(Ok(status)) if status.as_u16() >= 200 => Some(status),
-            Some(_) => return unusable("/do/status", "expected an HTTP status from 200 to 999"),
+            Some(Ok(status)) if (200..600).contains(&status.as_u16()) => Some(status),
+            Some(_) => return unusable("/do/status", "expected an HTTP status from 200 to 599"),
         };
+        let bodiless = matches!(status, Some(StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED));
+        if bodiless && self.body.as_ref().is_some_and(|body| *body != "") {
+            return unusable("/do/body", "expected none: 204 and 304 have no body");
+        }
         let headers = self.headers.iter().map(|(name, value)| {
             let name: HeaderName = name.parse().ok()?;
             let value = value.as_ref().map(|value| HeaderValue::from_str(value)).transpose().ok()?;
@@ -346,7 +362,7 @@ mod tests {
 
     fn rule(spec: Value) -> Usable<Rule> {
         let spec: FaultSpec = serde_json::from_value(spec).expect("a rule");
-        spec.rule("x", &["udm", "smf"], &["/nudm-sdm/v2", "/nudm-uecm/v1"])
+        spec.rule("x", &[("udm", &["/nudm-sdm/v2", "/nudm-uecm/v1"]), ("smf", &["/nsmf-pdusession/v1"])])
     }
 
     #[test]
@@ -380,6 +396,10 @@ mod tests {
             (json!({"match": {"method": "FETCH"}, "do": drop}), "/match/method"),
             (json!({"match": {"path": "^/nudm-uecm/v2/"}, "do": drop}), "/match/path"),
             (json!({"match": {"path": "("}, "do": drop}), "/match/path"),
+            (json!({"at": "smf", "match": {"path": "^/nudm-uecm/"}, "do": drop}), "/match/path"),
+            (json!({"match": {"supi": "001010000000001"}, "do": drop}), "/match/supi"),
+            (json!({"do": {"status": 204, "body": {}}}), "/do/body"),
+            (json!({"do": {"status": 600}}), "/do/status"),
             (json!({"match": {"probability": 0.0}, "do": drop}), "/match/probability"),
             (json!({"do": {}}), "/do"),
             (json!({"do": {"drop": true, "status": 500}}), "/do"),

@@ -109,6 +109,7 @@ pub async fn start(
     workers: &Workers,
 ) -> Started {
     Arc::make_mut(&mut party.policy.deadline.peers).home = Some(network_of(&wiring.plmn));
+    party.env.directory.add_signature(party.signature(), party.name.clone());
     match party.nf_type {
         NfType::Amf => {
             let config = amf::Config {
@@ -144,7 +145,8 @@ pub async fn start(
 }
 
 fn network_of(plmn: &PlmnId) -> Network {
-    format!("{}-{}", plmn.mcc, plmn.mnc).parse().expect("MCC and MNC are a network")
+    let nid = plmn.nid.as_ref().map_or(String::new(), |nid| format!("-{nid}"));
+    format!("{}-{}{nid}", plmn.mcc, plmn.mnc).parse().expect("MCC, MNC and NID are a network")
 }
 
 fn started<N: Nf>(running: server::Running<N>) -> Started {

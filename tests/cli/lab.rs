@@ -116,11 +116,18 @@ fn a_wrong_configuration_is_named_with_line_and_caret_before_any_port_opens() {
         ),
         ("udm:\n  answer: early\n", &["line 2", "keys of an SMF", "^"]),
         ("udr: {type: udm}\n", &["line 1", "type: udm in the section of the udr", "^"]),
-        ("instances: {smf-2: {}}\n", &["line 1", "expected type: amf, smf, udm or udr", "^"]),
+        ("instances: {smf-2: {}}\n", &["line 1", "expected type: one of amf, smf, udm, udr", "^"]),
         ("instances: {smf: {type: smf}}\n", &["line 1", "smf is the name of the first smf", "^"]),
-        ("instances: {x: {type: nrf}}\n", &["line 1 column 23", "expected amf, smf, udm or udr", "^"]),
+        ("instances: {x: {type: nrf}}\n", &["line 1 column 23", "expected one of amf, smf, udm, udr", "^"]),
         ("deadline: {peers: {99-70: honour}}\n", &["line 1 column 20", "99-70", "^"]),
         ("smf: [\n", &["line"]),
+        ("logger: {level: loud}\n", &["line 1 column 17", "trace", "^"]),
+        ("release: {tries: 0}\n", &["line 1 column 11", "nonzero", "^"]),
+        ("client: {udr: 'HTTP://127.0.0.1:1'}\n", &["line 1 column 15", "expected http://host[:port]", "^"]),
+        (
+            "client: {udr: 'http://127.0.0.1:1#x'}\n",
+            &["line 1 column 15", "expected http://host[:port]", "^"],
+        ),
     ] {
         let file = File::of("wrong", &format!("{bind}{yaml}").replace(&bind, ""));
         for command in [&["lab", "-c"][..], &["nf", "smf", "-c"], &["config", "-c"]] {
@@ -153,7 +160,8 @@ fn a_lab_can_have_more_than_one_nf_of_a_type() {
     };
     let supi = "imsi-001010000000001";
     let session = json!({"supi": supi, "pduSessionId": 5, "smf": "smf-2"});
-    assert_eq!(post("pdu-sessions?nf=amf-2", session.clone()).json()["outcome"], "established");
+    let answer = post("pdu-sessions?nf=amf-2", session.clone());
+    assert_eq!(answer.json()["outcome"], "established");
     let held = |nf: &str| lab.tells(&format!("/mock5g/v1/held?nf={nf}")).as_array().unwrap().len();
     assert_eq!((held("smf"), held("smf-2")), (0, 1));
     let heard = |nf: &str| {
@@ -176,8 +184,37 @@ fn a_lab_can_have_more_than_one_nf_of_a_type() {
     assert!(refused["outcome"] == "refused" && reason.starts_with("USER_NOT_FOUND: "), "{refused}");
     let nobody = post("pdu-sessions", with(session, "smf", json!("udm")));
     assert_eq!(nobody.status, 404, "{nobody:?}");
+    let at = answer.header("location").to_owned();
+    assert!(at.ends_with("?nf=amf-2"), "{at}");
+    let released = request(Protocol::H2c, "DELETE", &format!("{}{at}", lab.admin()), "", b"");
+    assert_eq!(released.status, 204, "{released:?}");
+    let named = post("registrations?nf=amf-3", json!({"supi": supi})).json();
+    assert!(named["detail"].as_str().unwrap().contains("amf, amf-2"), "{named}");
+    let rule = json!({"at": "udm", "match": {"peer": "smf-2", "path": "sm-data"}, "do": {"status": 403}});
+    let uri = format!("{}/mock5g/v1/faults/x", lab.admin());
+    request(Protocol::H2c, "PUT", &uri, "application/json", rule.to_string().as_bytes());
+    let refused = |smf: &str| {
+        let session = json!({"supi": supi, "pduSessionId": 7, "smf": smf});
+        post("pdu-sessions", session).json()["outcome"].clone()
+    };
+    assert_eq!((refused("smf-2"), refused("smf")), (json!("refused"), json!("established")), "by its name");
+    let void = lab.tells("/mock5g/v1/resources?state=void&nf=amf");
+    assert_eq!(void.as_array().unwrap().len(), 2, "two refusals: {void}");
     let ended = lab.stop("TERM");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+/// `client` at the top names who stands in for the lab's own.
+#[test]
+fn an_nf_that_another_stands_in_for_is_not_started() {
+    let udr = NfProcess::start("udr", &[]);
+    let file = File::of("stand-in", &format!("{ANYWHERE}client: {{udr: '{}'}}\n", udr.sbi()));
+    let lab = NfProcess::spawn(&["lab", "-c", file.path()]);
+    lab.more_lines(2);
+    assert_eq!(lab.tells("/mock5g/v1/nfs").as_array().unwrap().len(), 3);
+    assert_eq!(established(&lab, 5_000)["outcome"], "established");
+    assert!(udr.held().iter().any(|held| held.contains("smf-registration")), "{:?}", udr.held());
+    assert_eq!(lab.stop("TERM").code, Some(0));
 }
 
 fn with(mut value: Value, name: &str, attribute: Value) -> Value {
@@ -214,6 +251,33 @@ fn a_busy_port_of_a_lab_is_named_with_its_key() {
 }
 
 #[test]
+fn two_nfs_cannot_have_one_instance_id() {
+    let id = "nf_instance_id: 11111111-1111-4111-8111-111111111111";
+    let file = File::of("ids", &format!("amf: {{{id}}}\ninstances: {{amf-2: {{type: amf, {id}}}}}\n"));
+    let output = mock5g(&["lab", "-c", file.path()]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("11111111-1111") && stderr.contains("amf-2"), "{stderr}");
+}
+
+#[test]
+fn config_prints_every_default_too() {
+    let printed = mock5g(&["config", "--json"]).output().unwrap();
+    let config: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    for (pointer, value) in [
+        ("/deadline/mode", json!("reject")),
+        ("/release/settle", json!("report")),
+        ("/client/max_rsp_time_ms", json!(10_000)),
+        ("/smf/sbi/bind", json!("127.0.0.1:7704")),
+        ("/udr/first_put", json!("created")),
+        ("/subscribers/0/count", json!(100)),
+        ("/logger/level", json!("warn")),
+    ] {
+        assert_eq!(config.pointer(pointer), Some(&value), "{pointer}: {config}");
+    }
+}
+
+#[test]
 fn config_prints_what_would_be_used() {
     let file = File::of("config", "plmn: {mcc: 999, mnc: 70}\n");
     let printed = mock5g(&["config", "-c", file.path()]).env("MOCK5G_UDR__DRAIN_MS", "70").output().unwrap();
@@ -233,6 +297,8 @@ fn every_cause_and_event_is_explained_with_its_clause() {
         let said = String::from_utf8(mock5g(&["explain", name]).output().unwrap().stdout).unwrap();
         assert!(said.contains("TS 29.50"), "{name}: {said}");
     }
+    let json = mock5g(&["explain", "--json", "TIMED_OUT_REQUEST"]).output().unwrap().stdout;
+    assert_eq!(serde_json::from_slice::<Value>(&json).unwrap()["status"], 504);
     let unknown = mock5g(&["explain", "NO_SUCH_CAUSE"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(2));
 }

@@ -116,7 +116,7 @@ fn an_nf_starts_without_its_peer_and_finds_it_when_it_comes() {
     let refused = create();
     assert_eq!(refused.status, 504, "{refused:?}");
     assert_eq!(refused.json()["error"]["cause"], "TARGET_NF_NOT_REACHABLE");
-    let udm = NfProcess::start_at(&bind, "udm", &[]);
+    let udm = NfProcess::start_at(&bind, "udm", &["--admin", "127.0.0.1:0"]);
     wait_until("the SMF reaches its UDM", || create().status == 201);
     let (mut expected, at_udr) = (Vec::new(), "subs-to-notify");
     for kind in ["sdm-subscription", "smf-registration"] {
@@ -157,7 +157,7 @@ fn a_producer_that_comes_back_at_its_address_is_reached_again() {
         };
         assert_eq!(create(), 201, "{signal}: before");
         udm.stop(signal);
-        let _udm = NfProcess::start_at(&at, "udm", &[]);
+        let _udm = NfProcess::start_at(&at, "udm", &["--admin", "127.0.0.1:0"]);
         assert_eq!([create(), create(), create()], [201; 3], "{signal}: after the UDM came back");
     }
 }

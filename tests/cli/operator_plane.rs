@@ -53,7 +53,7 @@ fn errors_are_problems_that_say_what_would_have_been_right() {
             ("GET", "/mock5g/v1/held?state=open", 400, "expected nf"),
             ("POST", "/livez", 405, "Method Not Allowed"),
             ("GET", "/mock5g/v1/held?nf=smf", 404, "there is udm"),
-            ("GET", "/mock5g/v1/resources?state=lost", 400, "expected open, committed"),
+            ("GET", "/mock5g/v1/resources?state=lost", 400, "expected open or one of"),
             ("GET", "/mock5g/v1/events?after=-1", 400, "a whole number"),
             ("GET", "/mock5g/v1/events?after=1&after=2", 400, "expected one value"),
             ("GET", "/mock5g/v1/events?nf=smf", 404, "there is udm"),

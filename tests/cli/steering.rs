@@ -128,6 +128,7 @@ fn every_effect_of_a_fault_rule_reaches_the_client() {
     let whole = get(Protocol::H2c).unwrap();
     for (on, what, status) in [
         ("request", json!({"status": 503, "headers": {"retry-after": "7"}}), Some(503)),
+        ("request", json!({"status": 204}), Some(204)),
         ("response", json!({"status": 206, "body": {"altered": true}}), Some(206)),
         ("response", json!({"status": 204}), Some(204)),
         ("response", json!({"status": 504, "body": {"cause": "TIMED_OUT_REQUEST"}}), Some(504)),
@@ -164,7 +165,7 @@ fn every_effect_of_a_fault_rule_reaches_the_client() {
         }
     }
     assert_eq!(get(Protocol::H2c).map(|a| a.status), Some(200), "each rule applied once");
-    assert_eq!(udm.count("fault.applied"), 10);
+    assert_eq!(udm.count("fault.applied"), 11);
 }
 
 #[test]

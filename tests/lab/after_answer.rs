@@ -1,7 +1,7 @@
 //! What follows an SMF's 201, TS 23.502 §4.3.2.2.1 (Rel-17): nothing of it before the 201 was written (our rule 6), and a
 //! failure releases everything, tells the UE with a reject and the AMF with RELEASED.
 
-use crate::support::stub::{Reply, Stub};
+use crate::support::stub::{Gate, Reply, Stub};
 use crate::support::{
     SUPI, create_a, established_at, held, is, is_about, lab, lab_with_udm, place, request, send,
 };
@@ -175,4 +175,31 @@ async fn an_amf_says_where_its_ue_is_and_tells_of_a_modification_that_is_refused
     assert_eq!(send(&lab, call).await.status, 200);
     let told = lab.wait_for("the refusal", is("amf", Kind::ProcedureFailed)).await;
     assert!(told.detail.unwrap().contains("/modify"));
+}
+
+/// The procedure that follows an early answer gets no turn in time: then it has failed like any other.
+#[actix::test]
+async fn an_early_answer_whose_procedure_never_gets_its_turn_is_taken_back() {
+    let (stub, gate) = (Stub::start().await, Gate::closed());
+    let lab = lab_with_udm(&stub).smf(|smf| {
+        smf.answer = Answer::Early;
+        smf.procedure_timer = std::time::Duration::from_millis(200);
+    });
+    let lab = lab.workers(1).start().await;
+    stub.once("GET", "/sm-data", Reply::json(200, &json!(crate::support::profile())));
+    stub.on("GET", "/sm-data", Reply::problem(403, "X").behind(&gate));
+    let first = send(&lab, create_a(&lab));
+    let second = async {
+        stub.wait("GET", "/sm-data").await;
+        send(&lab, create_a(&lab)).await
+    };
+    let opened = async {
+        lab.wait_for("the failure", is("smf", Kind::ProcedureFailed)).await;
+        gate.open();
+    };
+    let (first, second, ()) = tokio::join!(first, second, opened);
+    assert_eq!((first.status.as_u16(), second.status.as_u16()), (201, 403));
+    lab.settle().await;
+    assert_eq!(held(&lab, "smf").await, Vec::<String>::new(), "{}", lab.transcript());
+    lab.expect_nothing_hanging().await;
 }

@@ -64,6 +64,34 @@ async fn another_dnn_and_another_slice_have_subscriptions_of_their_own() {
     assert_eq!(stub.count("POST", POSTED), 3);
 }
 
+/// As the UDM's own comparison has it: a DNN in any case, an SD in any case, and `FFFFFF` for none.
+#[actix::test]
+async fn however_dnn_and_slice_are_written_they_share_one() {
+    let (stub, slice) = (Stub::start().await, |sd: &str| json!({"sst": 1, "sd": sd}));
+    let lab = lab_with_udm(&stub).start().await;
+    for (id, dnn, slice) in
+        [(5, "internet", slice("0000a1")), (6, "INTERNET", slice("0000A1")), (7, "ims", slice("0000a1"))]
+    {
+        let body = with(with(body_a(&lab), "pduSessionId", json!(id)), "dnn", json!(dnn));
+        created(&lab, create(&lab, &with(body, "sNssai", slice))).await;
+    }
+    assert_eq!(stub.count("POST", POSTED), 2);
+}
+
+/// What a UDM tells while a session is still being set up is for that session too.
+#[actix::test]
+async fn a_change_is_heard_as_soon_as_somebody_wants_the_subscription() {
+    let (stub, gate) = (Stub::start().await, Gate::closed());
+    stub.on("PUT", REGISTRATION_5, Reply::status(201).behind(&gate));
+    let lab = lab_with_udm(&stub).start().await;
+    let told = async {
+        stub.wait("PUT", REGISTRATION_5).await;
+        assert_eq!(notify(&lab, &stub.received("POST", POSTED)[0]).await, 204);
+        gate.open();
+    };
+    tokio::join!(created(&lab, create_a(&lab)), told);
+}
+
 #[actix::test]
 async fn a_session_that_gives_up_leaves_what_another_holds() {
     let (stub, gate) = (Stub::start().await, Gate::closed());

@@ -87,6 +87,29 @@ async fn a_wish_is_modified_and_one_whose_answer_is_undeliverable_is_as_it_was()
 }
 
 #[actix::test]
+async fn patches_at_the_same_time_lose_nothing() {
+    let (stub, lab) = (Stub::start().await, lab().start().await);
+    let location = send(&lab, wish(&lab, &to_notify(stub.root()))).await.location().unwrap().to_owned();
+    let add = |n: usize| {
+        let items = json!([{"op": "add", "path": format!("/x{n}"), "value": "x".repeat(500)}]).to_string();
+        send(&lab, Call::new(Method::PATCH, &location).with_body("application/json-patch+json", items))
+    };
+    let answers = futures_util::future::join_all((0..40).map(add)).await;
+    assert!(answers.iter().all(|answer| answer.status == 204));
+    let there: Value = send(&lab, Call::get(&location)).await.json().unwrap();
+    assert!((0..40).all(|n| there[format!("x{n}")].is_string()), "{there}");
+}
+
+#[actix::test]
+async fn who_monitors_a_subscriber_hears_that_it_is_gone() {
+    let (stub, lab) = (Stub::start().await, lab().start().await);
+    send(&lab, wish(&lab, &to_notify(stub.root()))).await;
+    lab.process().repository.as_ref().unwrap().remove(&SUPI.parse().unwrap()).unwrap();
+    let told = stub.wait("POST", "/data-change").await.json();
+    assert_eq!(told["notifyItems"][0]["changes"][0]["op"], "REMOVE", "{told}");
+}
+
+#[actix::test]
 async fn a_unique_wish_is_answered_again() {
     let lab = lab().start().await;
     let unique = with(to_notify("http://127.0.0.1:9"), "uniqueSubscription", json!(true));

@@ -1,7 +1,7 @@
 //! TS 29.500 §6.11.2.1 (Rel-17): between networks the timing headers count if operator policy allows it. Our choices:
 //! `3gpp-Sbi-Originating-Network-Id` names the network; foreign ones are ignored unless `deadline.peers` honours them.
 
-use crate::support::{Headers, assert_504_t, is, lab, reg_a, send};
+use crate::support::{Headers, MAX, STAMP, assert_504_t, is, lab, reg_a, send};
 use http::HeaderMap;
 use mock5g::lab::{Builder, Lab};
 use sbi::client::Call;
@@ -34,6 +34,14 @@ async fn the_headers_of_a_foreign_network_are_ignored() {
     assert!(sent.budget_left_ms.unwrap() > 100.0, "the UDM calls with its own timer: {sent:?}");
     assert_504_t(&send(&lab, late(&lab).header(NETWORK, "001-001")).await, false);
     assert_504_t(&send(&lab, late(&lab)).await, false);
+}
+
+#[actix::test]
+async fn what_is_ignored_cannot_be_malformed() {
+    let lab = lab().policies(|p| p.deadline.strict = true).start().await;
+    let malformed = |lab: &Lab| reg_a(lab).header(STAMP, "yesterday").header(MAX, "soon");
+    assert_eq!(send(&lab, malformed(&lab).header(NETWORK, "999-70")).await.status, 201);
+    assert_eq!(send(&lab, malformed(&lab)).await.status, 400);
 }
 
 #[actix::test]

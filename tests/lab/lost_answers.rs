@@ -3,8 +3,8 @@
 
 use crate::support::stub::{Reply, Stub};
 use crate::support::{
-    Headers, SUBSCRIPTIONS_AT_UDR, assert_504, assert_504_t, create_a, held, lab, lab_with_udm, lab_with_udr,
-    ms, send, subscribe, subscription,
+    Headers, SUBSCRIPTIONS_AT_UDR, assert_504, assert_504_t, body_a, create, create_a, held, lab,
+    lab_with_udm, lab_with_udr, ms, send, subscribe, subscription, with,
 };
 use h2::Reason;
 use mock5g::lab::{Builder, Lab, PduSession};
@@ -51,6 +51,34 @@ async fn a_lost_answer_leaves_nothing_at_udm_and_udr() {
     }
 }
 
+/// A UDM that finds a unique subscription without looking at its callback: what it finds is another session's.
+#[actix::test]
+async fn what_another_session_made_is_not_taken_for_what_was_lost() {
+    let stub = Stub::start().await;
+    stub.once("POST", "/sdm-subscriptions", Reply::silence());
+    let lab = settling_soon(lab_with_udm(&stub)).start().await;
+    assert_504_t(&send(&lab, create_a(&lab).pair(0, "200")).await, true);
+    let six = with(body_a(&lab), "pduSessionId", json!(6));
+    assert_eq!(send(&lab, create(&lab, &six)).await.status, 201);
+    let theirs = stub.received("POST", "/sdm-subscriptions")[1].location.clone().unwrap();
+    stub.on("POST", "/sdm-subscriptions", Reply::status(201).header("location", &theirs));
+    lab.settle().await;
+    assert_eq!(stub.count("DELETE", "/sdm-subscriptions"), 0, "{}", lab.transcript());
+}
+
+#[actix::test]
+async fn a_location_that_names_nothing_counts_as_none() {
+    for location in ["", "#", "#7"] {
+        let stub = Stub::start().await;
+        stub.once("POST", "/sdm-subscriptions", Reply::status(201).header("location", location));
+        stub.on("PUT", "/smf-registrations/", Reply::problem(403, "UNKNOWN_5GS_SUBSCRIPTION"));
+        let lab = lab_with_udm(&stub).start().await;
+        assert_eq!(send(&lab, create_a(&lab)).await.status, 403);
+        lab.expect_nothing_hanging().await;
+        assert_eq!(stub.methods(), ["GET", "POST", "PUT", "POST", "DELETE"], "{location:?}");
+    }
+}
+
 #[actix::test]
 async fn a_lost_wish_at_a_foreign_udr_is_reported_at_once() {
     let stub = Stub::start().await;
@@ -59,6 +87,8 @@ async fn a_lost_wish_at_a_foreign_udr_is_reported_at_once() {
     assert_504(&send(&lab, subscribe(&lab, &subscription())).await, false, "TARGET_NF_NOT_REACHABLE");
     assert_eq!(lab.verdict().await.to_string(), "created 2, committed 0, released 1, hanging 1");
     assert_eq!(stub.count("POST", "/subs-to-notify"), 1);
+    let told = lab.wait_for("the report", |e| e.event == Kind::ResourceHanging).await.detail.unwrap();
+    assert!(told.contains("callbackReference"), "a person has to find it: {told}");
 }
 
 #[actix::test]

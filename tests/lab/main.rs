@@ -17,6 +17,7 @@ mod data_changes;
 mod done_rules;
 mod drop_mode;
 mod foreign_networks;
+mod forgetting;
 mod http1;
 mod irrevocable;
 mod late_answers;

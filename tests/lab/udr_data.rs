@@ -114,6 +114,8 @@ async fn a_sequence_number_that_an_authentication_used_is_not_used_again() {
         assert_eq!(send(&lab, put(event)).await.status, 204);
         assert_eq!(read(&lab, &path).await["sequenceNumber"]["sqn"], sqn);
     }
+    lab.provision(&SUPI.parse().unwrap(), crate::support::profile());
+    assert_eq!(read(&lab, &path).await["sequenceNumber"]["sqn"], "000000000040", "provisioning keeps it");
 }
 
 #[actix::test]

@@ -229,11 +229,10 @@ impl Stage {
         let creation = Creation {
             kind: "smf-registration",
             call: Call::new(http::Method::PUT, URI).with_json(&value(n)),
-            undo: Undo::delete(URI),
+            undo: Undo::delete_there("").into(),
             before: before.map(value),
             settle: Settle::KnownUri,
             slot: Some(slot),
-            label: None,
         };
         if create == Create::NotSent {
             let refuse = Rule::at("consumer").on_send().effect(Effect::RefuseConnection).once();

@@ -135,12 +135,15 @@ async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers)
     let keeps_subscribers = here.contains_key(&NfType::Udr);
     let (mut started, mut keeps_own_data) = (Vec::new(), false);
     for (instance_id, Bound { plan, listener, api_root }) in bound {
+        let is_told_of_amf = plan.peers.contains_key(&NfType::Amf);
         let mut peers = here.clone();
         peers.extend(plan.peers);
         let repository = Arc::clone(&repository);
         let (plmn, smf) = (config.home_plmn(), config.smf_choices(&plan.name));
         let first_put = config.first_put(&plan.name);
-        let wiring = Wiring { peers, amfs: amfs.clone(), repository, plmn, smf, first_put };
+        // An AMF that the SMF is told to call is called for all.
+        let amfs = if is_told_of_amf { BTreeMap::new() } else { amfs.clone() };
+        let wiring = Wiring { peers, amfs, repository, plmn, smf, first_put };
         keeps_own_data |= plan.nf_type == NfType::Udm && wiring.has_local_udr();
         let party = Party {
             name: plan.name.as_str().into(),

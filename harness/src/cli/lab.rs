@@ -11,8 +11,8 @@ use std::path::PathBuf;
 ///
 /// An AMF, an SMF, a UDM and a UDR in this process, wired to one another, each behind its own port (amf 7705, smf 7704,
 /// udm 7712, udr 7720), and one operator plane for all of them on 127.0.0.1:9091. One JSON line for each NF says where it
-/// is. A configuration says otherwise, also that another NF stands in for one of them, or that there are more (a second
-/// SMF); see `mock5g config`.
+/// is. A configuration says otherwise, also that another NF stands in for one of them (`client: {smf: http://...}` at the top:
+/// the lab then starts none), or that there are more (a second SMF); see `mock5g config`.
 #[derive(Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(super) struct LabArgs {
@@ -42,6 +42,10 @@ pub(super) async fn run(args: LabArgs) -> Exit {
         Ok(config) => config.with_openapi(args.openapi),
         Err(exit) => return exit,
     };
+    if let Some((id, name)) = config.instance_id_of_two() {
+        eprintln!("error: nf_instance_id {id} of {name} is another NF's too: they could not be told apart");
+        return Exit::Usage;
+    }
     let plans = config.nfs().into_iter().map(|(name, nf_type)| plan(name, nf_type, &config)).collect();
     let admin = Place { at: config.lab_admin(), option: "admin.bind in the configuration".into() };
     super::told_by_host(host(plans, admin, &config).await)

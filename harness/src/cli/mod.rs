@@ -8,7 +8,7 @@ mod lab;
 mod nf;
 mod small;
 
-use crate::config::Config;
+use crate::config::{Config, Level};
 use crate::demo::{self, Format, SCENARIOS, Scenario};
 use clap::{Args, Parser, Subcommand};
 use std::io::{self, IsTerminal, Write};
@@ -98,9 +98,9 @@ pub fn run() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Well.into() };
         }
     };
-    let ansi = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let log = tracing_subscriber::fmt().with_env_filter(log_filter()).with_writer(io::stderr);
-    log.with_ansi(ansi).init();
+    if !matches!(cli.command, Command::Lab(_) | Command::Nf(_)) {
+        log(Level::default().as_str());
+    }
     let system = actix::System::new();
     let exit = match cli.command {
         Command::Demo(args) => system.block_on(run_demo(args)),
@@ -114,10 +114,14 @@ pub fn run() -> ExitCode {
     exit.into()
 }
 
-/// Warnings and errors, unless RUST_LOG says otherwise.
-fn log_filter() -> tracing_subscriber::EnvFilter {
-    let warnings = tracing_subscriber::filter::LevelFilter::WARN.into();
-    tracing_subscriber::EnvFilter::builder().with_default_directive(warnings).from_env_lossy()
+/// Logs what `level` says, unless RUST_LOG says otherwise; the first call counts.
+fn log(level: &str) {
+    let said = std::env::var(tracing_subscriber::EnvFilter::DEFAULT_ENV).ok().filter(|said| !said.is_empty());
+    let filter = tracing_subscriber::EnvFilter::new(said.as_deref().unwrap_or(level));
+    let ansi = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(ansi);
+    // A second one is refused.
+    let _ = log.try_init();
 }
 
 async fn run_demo(args: DemoArgs) -> Exit {
@@ -137,10 +141,12 @@ fn load(file: Option<&Path>) -> Result<Config, Exit> {
     let variables = std::env::vars_os();
     let text =
         variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Config::load(file, text).map_err(|error| {
+    let config = Config::load(file, text).map_err(|error| {
         eprintln!("error: {error}");
         Exit::Usage
-    })
+    })?;
+    log(config.log_level().as_str());
+    Ok(config)
 }
 
 fn told_by_host(ended: Result<Exit, String>) -> Exit {

@@ -35,7 +35,7 @@ pub(super) struct NfArgs {
     #[arg(long)]
     name: Option<InstanceName>,
     /// Where the SBI listens; port 0 takes a free one [default: 127.0.0.1 and the lab's port: amf 7705, smf 7704,
-    /// udm 7712, udr 7720]
+    /// udm 7712, udr 7720; with --name a free port]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     bind: Option<SocketAddr>,
     /// Scheme and authority that others shall use, in Location and callbacks [default: http:// and the bound address;
@@ -59,10 +59,10 @@ const AFTER_HELP: &str = "\
 Example, a UDM with its data in a UDR, and an SMF:
   mock5g nf udr &
   mock5g nf udm --peer udr=http://127.0.0.1:7720 &
-  mock5g nf smf --peer udm=http://127.0.0.1:7712 &
+  mock5g nf smf --peer udm=http://127.0.0.1:7712 --peer amf=http://127.0.0.1:7705 &
   curl http://127.0.0.1:8704/readyz
 
-Exit codes: 0 stopped by SIGTERM, 1 something may be left hanging upstream, 2 the command line is wrong, 3 a port is in
+Exit codes: 0 stopped by SIGTERM, 1 something may be left hanging upstream, 2 the command line or the configuration is wrong, 3 a port is in
 use or the like, 130 Ctrl-C";
 
 fn address(text: &str) -> Result<SocketAddr, String> {

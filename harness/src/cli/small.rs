@@ -9,13 +9,14 @@ use sbi::event::Kind;
 use sbi::party::{NfType, Party, Served};
 use sbi::policy::Policy;
 use sbi::problem::Cause;
+use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Print the configuration that would be used
 ///
-/// What the file and the environment say, as YAML; what is not there has its default. A variable is named after the
+/// What the file and the environment say, and the default of everything else, as YAML. A variable is named after the
 /// keys, two underscores between them: MOCK5G_SMF__DEADLINE__MODE=drop.
 #[derive(Args)]
 #[command(after_long_help = CONFIG_HELP)]
@@ -23,6 +24,9 @@ pub(super) struct ConfigArgs {
     /// A configuration file
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// JSON instead of YAML
+    #[arg(long)]
+    json: bool,
 }
 
 const CONFIG_HELP: &str = "\
@@ -56,6 +60,10 @@ pub(super) fn config(args: &ConfigArgs) -> Exit {
         Ok(config) => config,
         Err(exit) => return exit,
     };
+    let config = config.effective();
+    if args.json {
+        return say(&sbi::json::to_value(&config).to_string());
+    }
     match serde_saphyr::to_string(&config) {
         Ok(yaml) => super::told(write!(io::stdout(), "{yaml}").map(|()| true)),
         Err(error) => {
@@ -89,23 +97,49 @@ pub(super) fn completions(args: &CompletionsArgs) -> Exit {
 pub(super) struct ExplainArgs {
     /// A cause, as TIMED_OUT_REQUEST, or an event, as response.late; without one, all their names
     name: Option<String>,
+    /// JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A name, and what there is to say of it.
+#[derive(Serialize)]
+struct Explained {
+    name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    meaning: &'static str,
+    clause: &'static str,
 }
 
 pub(super) fn explain(args: &ExplainArgs) -> Exit {
     let Some(name) = &args.name else {
         let causes = Cause::ALL.iter().map(|cause| cause.as_str());
-        let names = causes.chain(Kind::ALL.iter().map(|kind| kind.as_str()));
-        return say(&names.collect::<Vec<_>>().join("\n"));
+        let names: Vec<_> = causes.chain(Kind::ALL.iter().map(|kind| kind.as_str())).collect();
+        return say(&if args.json { sbi::json::to_value(&names).to_string() } else { names.join("\n") });
     };
-    if let Some(cause) = Cause::named(name) {
-        let (status, meaning) = (cause.status(), cause.meaning().trim());
-        return say(&format!("{}, with status {status}\n{meaning}\n{}", cause.as_str(), cause.clause()));
+    let cause = Cause::named(name).map(|cause| Explained {
+        name: cause.as_str(),
+        status: Some(cause.status()),
+        meaning: cause.meaning().trim(),
+        clause: cause.clause(),
+    });
+    let event = |kind: Kind| Explained {
+        name: kind.as_str(),
+        status: None,
+        meaning: kind.meaning().trim(),
+        clause: kind.clause(),
+    };
+    let Some(explained) = cause.or_else(|| Kind::named(name).map(event)) else {
+        eprintln!("error: no cause and no event is called {name:?}; `mock5g explain` lists them");
+        return Exit::Usage;
+    };
+    if args.json {
+        return say(&sbi::json::to_value(&explained).to_string());
     }
-    if let Some(kind) = Kind::named(name) {
-        return say(&format!("{}, an event\n{}\n{}", kind.as_str(), kind.meaning().trim(), kind.clause()));
-    }
-    eprintln!("error: no cause and no event is called {name:?}; `mock5g explain` lists them");
-    Exit::Usage
+    let Explained { name, status, meaning, clause } = explained;
+    let what = status.map_or("an event".into(), |status| format!("with status {status}"));
+    say(&format!("{name}, {what}\n{meaning}\n{clause}"))
 }
 
 fn say(text: &str) -> Exit {
@@ -121,6 +155,9 @@ pub(super) struct HealthArgs {
     /// The operator plane
     #[arg(default_value = "http://127.0.0.1:9091")]
     url: String,
+    /// Say so on stdout, as JSON: {"ready": true}
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) async fn health(args: HealthArgs) -> Exit {
@@ -137,14 +174,15 @@ pub(super) async fn health(args: HealthArgs) -> Exit {
     let url = args.url.trim_end_matches('/').trim_end_matches("/readyz");
     let client = Client::new(party);
     let answer = client.request_as_is(&Served::own(client.party()), Call::get(format!("{url}/readyz"))).await;
-    match answer {
-        Ok(answer) if answer.status.is_success() => Exit::Well,
-        Ok(answer) => not_ready(&format!("it answers {}", answer.status)),
-        Err(error) => not_ready(&error.to_string()),
+    let why = match answer {
+        Ok(answer) if answer.status.is_success() => None,
+        Ok(answer) => Some(format!("it answers {}", answer.status)),
+        Err(error) => Some(error.to_string()),
+    };
+    if args.json {
+        say(&serde_json::json!({"ready": why.is_none(), "reason": why}).to_string());
     }
-}
-
-fn not_ready(why: &str) -> Exit {
+    let Some(why) = why else { return Exit::Well };
     eprintln!("not ready: {why}");
     Exit::VerdictFailed
 }

@@ -3,6 +3,7 @@
 //! Nothing is mandatory: the defaults are a working lab. What a section leaves out is what the section above it says,
 //! and at last the default.
 
+mod effective;
 mod nf;
 mod overlay;
 mod section;
@@ -10,8 +11,8 @@ mod subscribers;
 
 pub use nf::{InstanceName, Instances, NfSection};
 pub use section::{
-    Addresses, AdminSection, ClientSection, DeadlineSection, LoggerSection, OpenapiSection, ReleaseSection,
-    SbiSection, SchemaMode,
+    Addresses, AdminSection, ClientSection, DeadlineSection, Level, LoggerSection, OpenapiSection,
+    ReleaseSection, SbiSection, SchemaMode,
 };
 pub use subscribers::{Key, ProfileSection, SliceSection, SubscriberSection};
 
@@ -20,6 +21,7 @@ use api::common::{NfInstanceId, PlmnId};
 use sbi::party::NfType;
 use sbi::policy::Policy;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -99,7 +101,12 @@ impl Config {
     }
 
     fn read(file: &Path) -> Result<Config, Unusable> {
-        let named = |error: &dyn std::fmt::Display| Unusable(format!("{}: {error}", file.display()));
+        let named = |error: &dyn std::fmt::Display| {
+            let name = file.display().to_string();
+            let error = error.to_string();
+            let error = error.trim_start_matches("error: ").replace("<input>", &name);
+            Unusable(format!("{name}: {error}"))
+        };
         let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
         if text.trim().is_empty() {
             return Ok(Config::default());
@@ -107,10 +114,25 @@ impl Config {
         serde_saphyr::from_str(&text).map_err(|error| named(&error))
     }
 
-    /// The NFs of a lab by name: the first of each type, then the other instances.
+    /// The NFs of a lab by name: the first of each type, unless `client` names one for all that stands in for it; then the
+    /// other instances.
     pub fn nfs(&self) -> Vec<(String, NfType)> {
-        let first = NfType::ALL.iter().map(|nf_type| (nf_type.name().to_owned(), *nf_type));
+        let stands_in = |nf_type: NfType| self.client.as_ref().is_some_and(|all| all.peer(nf_type).is_some());
+        let first = NfType::ALL.iter().filter(|nf_type| !stands_in(**nf_type));
+        let first = first.map(|nf_type| (nf_type.name().to_owned(), *nf_type));
         first.chain(self.instances.iter().flat_map(Instances::all)).collect()
+    }
+
+    /// An NF instance id that two NFs have: they could not be told apart.
+    pub fn instance_id_of_two(&self) -> Option<(NfInstanceId, String)> {
+        let mut seen = BTreeSet::new();
+        let ids = self.nfs().into_iter().filter_map(|(name, _)| Some((self.instance_id(&name)?, name)));
+        ids.into_iter().find(|(id, _)| !seen.insert(*id))
+    }
+
+    /// What is logged, where RUST_LOG does not say it.
+    pub fn log_level(&self) -> Level {
+        self.logger.as_ref().and_then(|logger| logger.level.clone()).unwrap_or_default()
     }
 
     /// What is said of the NF of this name alone.
@@ -200,7 +222,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sbi::policy::Mode;
+    use sbi::policy::{LostCreates, Mode, Peer, Regard};
 
     fn read(yaml: &str) -> Result<Config, String> {
         serde_saphyr::from_str(yaml).map_err(|e| e.to_string())
@@ -222,6 +244,21 @@ mod tests {
         assert_eq!(config.policy("udm").deadline.mode, Mode::Drop);
         assert_eq!(smf.release.settle.as_millis(), 5);
         assert_eq!(smf.release.tries, Policy::default().release.tries);
+    }
+
+    #[test]
+    fn peers_are_read_near_and_far_and_from_the_environment() {
+        let said = [("MOCK5G_DEADLINE__PEERS__AMF", "ignore"), ("MOCK5G_UDM__RELEASE__SETTLE", "repeat")];
+        let yaml = "deadline: {peers: {999-070: honour}}\nudm: {deadline: {peers: {SMF: ignore}}}\n";
+        let config = over(yaml, &said).expect("a configuration");
+        let peers = |nf: &str| config.policy(nf).deadline.peers.said.clone();
+        let peer = |name: &str| Peer::try_from(name.to_owned()).expect("a peer");
+        assert_eq!(peers("udm").get(&peer("smf")), Some(&Regard::Ignore));
+        assert_eq!(peers("udm").get(&peer("999-70")), Some(&Regard::Honour));
+        assert_eq!(peers("smf").get(&peer("amf")), Some(&Regard::Ignore));
+        assert_eq!(peers("smf").get(&peer("smf")), None);
+        assert_eq!(config.policy("udm").release.lost, LostCreates::Repeat);
+        assert_eq!(config.policy("smf").release.lost, LostCreates::Report);
     }
 
     #[test]

@@ -161,7 +161,7 @@ impl TryFrom<NfSection> for Instance {
     type Error = String;
 
     fn try_from(section: NfSection) -> Result<Self, String> {
-        let nf_type = section.nf_type.ok_or("expected type: amf, smf, udm or udr")?;
+        let nf_type = section.nf_type.ok_or("expected type: one of amf, smf, udm, udr")?;
         section.of(nf_type).map(Instance)
     }
 }

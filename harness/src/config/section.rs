@@ -8,6 +8,7 @@ use sbi::policy::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +46,45 @@ impl Addresses {
 pub struct LoggerSection {
     /// `error`, `warn`, `info`, `debug`, `trace`, or a filter as RUST_LOG takes it, which stands above this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<String>,
+    pub level: Option<Level>,
+}
+
+/// What is logged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Level(String);
+
+impl Level {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Level("warn".into())
+    }
+}
+
+impl TryFrom<String> for Level {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let is_filter = text.contains('=') && tracing_subscriber::EnvFilter::try_new(&text).is_ok();
+        match is_filter || text.parse::<tracing_subscriber::filter::LevelFilter>().is_ok() {
+            true => Ok(Level(text)),
+            false => Err(format!(
+                "expected off, error, warn, info, debug, trace or a filter, but found {text:.32?}"
+            )),
+        }
+    }
+}
+
+impl From<Level> for String {
+    fn from(level: Level) -> String {
+        level.0
+    }
 }
 
 /// `admin`.
@@ -157,6 +196,18 @@ pub struct DeadlineSection {
 }
 
 impl DeadlineSection {
+    pub(super) fn of(policy: &DeadlinePolicy) -> Self {
+        DeadlineSection {
+            mode: Some(policy.mode),
+            late_release: Some(policy.late_release),
+            on_client_gone: Some(policy.on_client_gone),
+            skew_tolerance_ms: Some(policy.skew_tolerance_ms),
+            margin_ms: Some(policy.margin_ms),
+            strict: Some(policy.strict),
+            peers: Some(policy.peers.said.clone()),
+        }
+    }
+
     pub(super) fn decide(&self, policy: &mut DeadlinePolicy) {
         set(&mut policy.mode, self.mode);
         set(&mut policy.late_release, self.late_release);
@@ -184,7 +235,7 @@ pub struct ReleaseSection {
     pub timer_ms: Option<u64>,
     /// How often a release is tried.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tries: Option<u32>,
+    pub tries: Option<NonZeroU32>,
     /// The pause before the second try.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<u64>,
@@ -194,11 +245,23 @@ pub struct ReleaseSection {
 }
 
 impl ReleaseSection {
+    pub(super) fn of(policy: &ReleasePolicy) -> Self {
+        let ms = |time: Duration| u64::try_from(time.as_millis()).ok();
+        ReleaseSection {
+            settle_ms: ms(policy.settle),
+            wait_ms: ms(policy.wait),
+            timer_ms: ms(policy.timer),
+            tries: NonZeroU32::new(policy.tries),
+            backoff_ms: ms(policy.backoff),
+            settle: Some(policy.lost),
+        }
+    }
+
     pub(super) fn decide(&self, policy: &mut ReleasePolicy) {
         set_ms(&mut policy.settle, self.settle_ms);
         set_ms(&mut policy.wait, self.wait_ms);
         set_ms(&mut policy.timer, self.timer_ms);
-        set(&mut policy.tries, self.tries);
+        set(&mut policy.tries, self.tries.map(NonZeroU32::get));
         set_ms(&mut policy.backoff, self.backoff_ms);
         set(&mut policy.lost, self.settle);
     }

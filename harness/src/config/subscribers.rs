@@ -91,6 +91,11 @@ fn default_dnns() -> Vec<Dnn> {
 }
 
 impl SubscriberSection {
+    /// So many, with the profile of a default subscriber.
+    pub(super) fn block(supi: Supi, count: u64) -> Self {
+        SubscriberSection { supi, count, slices: default_slices(), k: None, opc: None }
+    }
+
     /// What is provisioned for each.
     pub fn profile(&self) -> Profile {
         let SubscriberSection { slices, k, opc, .. } = self.clone();

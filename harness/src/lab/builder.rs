@@ -113,6 +113,14 @@ impl Builder {
         self
     }
 
+    /// So many subscribers more, with the profile of the default ones.
+    #[must_use]
+    pub fn subscribers(mut self, supis: impl IntoIterator<Item = Supi>) -> Self {
+        let default = subscribers::default_profile();
+        self.subscribers.extend(supis.into_iter().map(|supi| (supi, default.clone())));
+        self
+    }
+
     /// The SMFs send to UE and gNB through the AMF; without this, sessions end with the 201.
     #[must_use]
     pub fn reaching_ues(mut self) -> Self {

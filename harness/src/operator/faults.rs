@@ -28,9 +28,8 @@ async fn set(id: web::Path<String>, body: Bytes, operator: web::Data<Operator>) 
         );
     }
     let spec: FaultSpec = decode(&body)?;
-    let nfs: Vec<&str> = operator.process.nfs.iter().map(|nf| &*nf.party.name).collect();
-    let apis: Vec<&str> = operator.process.nfs.iter().flat_map(|nf| nf.apis).copied().collect();
-    let rule = spec.rule(&id, &nfs, &apis).map_err(|unusable| {
+    let nfs: Vec<_> = operator.process.nfs.iter().map(|nf| (&*nf.party.name, nf.apis)).collect();
+    let rule = spec.rule(&id, &nfs).map_err(|unusable| {
         let problem = ProblemDetails::plain(400, format!("{}: {}", unusable.pointer, unusable.reason));
         problem.with_param(InvalidParam::body(unusable.pointer, unusable.reason))
     })?;

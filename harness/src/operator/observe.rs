@@ -7,6 +7,7 @@ use api::query::Query;
 use futures_util::stream;
 use http::StatusCode;
 use sbi::event::Events;
+use sbi::problem::ProblemDetails;
 use sbi::release::{Resource, State};
 use sbi::server::{Failure, Held, Reply};
 use sbi::traffic::Shown;
@@ -62,9 +63,12 @@ async fn held(request: HttpRequest, operator: web::Data<Operator>) -> Result<Rep
 }
 
 async fn resources(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
-    let query = Query::parse(request.query_string())?.only(&["state"])?;
+    let query = Query::parse(request.query_string())?.only(&["state", "nf"])?;
     let states = query.single("state")?.map(states).transpose()?;
-    let wanted = |r: &Resource| states.as_ref().is_none_or(|states| states.contains(&r.state));
+    let nf = named_nf(&query, &operator)?;
+    let wanted = |r: &Resource| {
+        states.as_ref().is_none_or(|states| states.contains(&r.state)) && nf.is_none_or(|nf| r.by == nf)
+    };
     let resources: Vec<_> = operator.process.resources().await.into_iter().filter(wanted).collect();
     Ok(Reply::ok(&resources))
 }
@@ -73,11 +77,12 @@ async fn resources(request: HttpRequest, operator: web::Data<Operator>) -> Resul
 fn states(value: &str) -> Result<Vec<State>, Failure> {
     match value {
         "open" => Ok(vec![State::Intended, State::InFlight, State::Held]),
-        "committed" => Ok(vec![State::Owned]),
-        "releasing" => Ok(vec![State::Releasing]),
-        "released" => Ok(vec![State::Released]),
-        "hanging" => Ok(vec![State::Hanging]),
-        _ => Err(bad_query("state", "expected open, committed, releasing, released or hanging")),
+        _ => {
+            let named = State::ALL.into_iter().find(|state| state.as_str() == value);
+            let names = State::ALL.map(State::as_str).join(", ");
+            let unknown = || bad_query("state", &format!("expected open or one of {names}"));
+            Ok(vec![named.ok_or_else(unknown)?])
+        }
     }
 }
 
@@ -117,8 +122,14 @@ async fn next_frame(events: &Events, nf: Option<&str>, seq: u64) -> (Result<byte
 async fn requests(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let query = Query::parse(request.query_string())?.only(&["nf", "after"])?;
     let (nf, after) = (named_nf(&query, &operator)?, after(&query)?);
-    let exchanges = operator.process.env.traffic.after(nf, after);
-    Ok(Reply::ok(&exchanges.into_iter().map(Shown::from).collect::<Vec<_>>()))
+    let (traffic, nf) = (operator.process.env.traffic.clone(), nf.map(str::to_owned));
+    // Long bodies take long to write out, and new connections are accepted on this thread.
+    let written = web::block(move || {
+        let exchanges = traffic.after(nf.as_deref(), after);
+        sbi::json::to_bytes(&exchanges.into_iter().map(Shown::from).collect::<Vec<_>>())
+    });
+    let body = written.await.map_err(|_| ProblemDetails::plain(503, "the operator plane is stopping"))?;
+    Ok(Reply::json(body))
 }
 
 /// An NF of this process.

@@ -125,7 +125,7 @@ async fn establish(
     let at = session_path(&stimulus.supi, stimulus.pdu_session_id);
     let message = stimulus.message(&operator)?;
     let outcome = amf.of(message.session.supi.as_str()).send(message).await.map_err(|_| stopping())?;
-    Ok(told(&operator, &name, &outcome, at))
+    Ok(told(&operator, &name, &outcome, format!("{at}?nf={name}")))
 }
 
 /// Answers once the procedure has ended; what was made is at `at`.
@@ -152,7 +152,7 @@ async fn register(
         supi: stimulus.supi,
     };
     let outcome = amf.of(message.supi.as_str()).send(message).await.map_err(|_| stopping())?;
-    Ok(told(&operator, &name, &outcome, at))
+    Ok(told(&operator, &name, &outcome, format!("{at}?nf={name}")))
 }
 
 /// 204 once its releases were answered or are being tried again; its sessions are released too.
@@ -218,11 +218,20 @@ fn session_path(supi: &Supi, id: PduSessionId) -> String {
 
 /// The AMF that the query names, else the first one.
 fn named_amf(request: &HttpRequest, operator: &Operator) -> Result<(String, Shards<Amf>), Failure> {
-    let query = Query::parse(request.query_string())?;
+    let query = Query::parse(request.query_string())?.only(&["nf"])?;
     let name = query.single("nf")?;
-    let mut amfs = operator.process.nfs.iter().filter(|nf| name.is_none_or(|name| &*nf.party.name == name));
-    let found = amfs.find_map(|nf| Some((nf.party.name.to_string(), nf.amf.clone()?)));
-    found.ok_or_else(|| ProblemDetails::plain(404, "there is no such AMF in this process").into())
+    let amfs =
+        operator.process.nfs.iter().filter_map(|nf| Some((nf.party.name.to_string(), nf.amf.clone()?)));
+    let mut amfs: Vec<_> = amfs.collect();
+    match amfs.iter().position(|(amf, _)| name.is_none_or(|name| amf == name)) {
+        Some(at) => Ok(amfs.swap_remove(at)),
+        None => {
+            let names: Vec<_> = amfs.into_iter().map(|(amf, _)| amf).collect();
+            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Err(ProblemDetails::plain(404, format!("there is no such AMF in this process; there is {there}"))
+                .into())
+        }
+    }
 }
 
 fn busy() -> Failure {

@@ -84,6 +84,7 @@ impl Handler<Forget> for Amf {
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
         self.0.sessions.borrow_mut().clear();
         self.0.ues.borrow_mut().clear();
+        self.0.shard.ledger.disown_forgotten();
     }
 }
 

@@ -63,7 +63,7 @@ impl Core {
         let outcome = self.create_sm_context(served, &key, message).await;
         let gnb_is_ready = self.establishing.borrow_mut().remove(&key).unwrap_or(false);
         if let (true, Outcome::Established { location, .. }) = (gnb_is_ready, &outcome) {
-            self.tell_resources_set_up(location.clone());
+            self.tell_resources_set_up(location.clone(), outcome.trace());
         }
         outcome
     }
@@ -143,14 +143,13 @@ impl Core {
         let released = SmContextReleaseData::from(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
         Creation {
             kind: "sm-context",
-            undo: Undo::post_location("/release", json::to_value(&released)),
+            undo: Undo::post_location("/release", json::to_value(&released)).into(),
             before: None,
             settle: Settle::Repeat {
                 older: self.read_older(key, &call.uri).map(Box::new),
                 call: Box::new(Call { timing: TimingMode::True, ..call.clone() }),
             },
-            slot: Some(SlotKey::Subject(format!("sm-context {} {}", key.pdu_session_id, key.supi))),
-            label: None,
+            slot: Some(SlotKey::Subject(format!("sm-context {} {}", key.pdu_session_id, key.supi).into())),
             call,
         }
     }

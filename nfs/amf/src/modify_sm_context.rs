@@ -7,7 +7,7 @@ use api::ngap::{self, NGAP, Tunnel};
 use api::nsmf_pdusession::SmContextUpdateData;
 use http::Method;
 use sbi::client::Call;
-use sbi::event::Kind;
+use sbi::event::{Kind, TraceId};
 use sbi::json;
 use sbi::multipart::{self, Part};
 use sbi::party::Served;
@@ -20,7 +20,7 @@ const GNB: Tunnel = Tunnel { address: [127, 0, 0, 2], teid: 1 };
 
 impl Core {
     /// In the background. A refusal is told, and the session stays: it ends by its release (our choice).
-    pub(crate) fn tell_resources_set_up(&self, sm_context: String) {
+    pub(crate) fn tell_resources_set_up(&self, sm_context: String, trace: TraceId) {
         let data = SmContextUpdateData {
             n2_sm_info: Some(RefToBinaryData { content_id: N2_CONTENT_ID.into() }),
             n2_sm_info_type: Some(N2SmInfoType::PDU_RES_SETUP_RSP),
@@ -36,7 +36,8 @@ impl Core {
         ];
         let (content_type, body) = multipart::write_fresh(&parts, self.shard.party.env.entropy.u64());
         let call = Call::new(Method::POST, format!("{sm_context}/modify")).with_body(content_type, body);
-        let (client, served) = (self.shard.client().clone(), Served::own(&self.shard.party));
+        let served = Served { trace, ..Served::own(&self.shard.party) };
+        let client = self.shard.client().clone();
         actix::spawn(async move {
             if let Err(failure) = client.ask(&served, call).await {
                 let facts = served

@@ -130,11 +130,10 @@ impl Core {
         Creation {
             kind: "amf-3gpp-access",
             call: Call { timing, ..Call::new(Method::PUT, &uri).with_json(&registration) },
-            undo: Undo::patch(uri.clone(), MERGE_PATCH, purge).done_if(403, Some("INVALID_GUAMI")),
+            undo: Undo::patch_there(MERGE_PATCH, purge).done_if(403, Some("INVALID_GUAMI")).into(),
             before: older.as_ref().map(json::to_value),
             settle: Settle::KnownUri,
-            slot: Some(SlotKey::Uri(uri)),
-            label: None,
+            slot: Some(SlotKey::Uri(uri.into())),
         }
     }
 
@@ -149,11 +148,10 @@ impl Core {
         Creation {
             kind: "sdm-subscription",
             call: Call { timing, ..post(&subscription) },
-            undo: Undo::delete_location(),
+            undo: Undo::delete_location().into(),
             before: None,
             settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
             slot: None,
-            label: None,
         }
     }
 }

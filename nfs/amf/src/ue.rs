@@ -136,7 +136,7 @@ impl Core {
     /// The registration is another AMF's: nothing of ours may be purged or put back there. Its sessions are released if the
     /// UE begins anew or may no longer; if it has only moved, they are the other AMF's.
     fn forget_taken_over(self: Rc<Self>, supi: &Supi, notified_as: &str, reason: &DeregistrationReason) {
-        let slot = SlotKey::Uri(self.registration_uri(supi));
+        let slot = SlotKey::Uri(self.registration_uri(supi).into());
         self.shard.ledger.ended_in_slot(&slot);
         self.shard.ledger.forget_beneath(&slot);
         if let Some(registering) = self.registering.borrow_mut().get_mut(supi) {

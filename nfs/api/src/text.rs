@@ -34,15 +34,15 @@ fn shown(text: &str) -> String {
     format!("`{}{more}`", start.escape_debug())
 }
 
-/// Declares a string type that is checked on the way in and kept as it was given.
+/// Declares a string type that is checked on the way in and kept as it was given. Clones share it.
 ///
 /// `text! { /// Doc. #[derive(Debug)] Name: "what is expected", |s| check }`
 macro_rules! text {
     ($(#[$meta:meta])* $name:ident: $expected:literal, $valid:expr) => {
         $(#[$meta])*
         #[derive(Clone, serde::Serialize, serde::Deserialize)]
-        #[serde(try_from = "String")]
-        pub struct $name(String);
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(std::sync::Arc<str>);
 
         impl $name {
             /// The text as it was given.
@@ -56,7 +56,13 @@ macro_rules! text {
 
             fn try_from(text: String) -> Result<Self, Self::Error> {
                 let valid: fn(&str) -> bool = $valid;
-                if valid(&text) { Ok($name(text)) } else { Err(Self::Error::new($expected, &text)) }
+                if valid(&text) { Ok($name(text.into())) } else { Err(Self::Error::new($expected, &text)) }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(text: $name) -> String {
+                text.as_str().to_owned()
             }
         }
 
@@ -85,7 +91,7 @@ macro_rules! enumeration {
         ///
         /// Extensible: an unknown value is kept and written out as it came.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-        #[serde(transparent)]
+        #[serde(from = "String")]
         pub struct $name(std::borrow::Cow<'static, str>);
 
         impl $name {
@@ -99,7 +105,10 @@ macro_rules! enumeration {
 
         impl From<String> for $name {
             fn from(wire: String) -> Self {
-                $name(wire.into())
+                match &*wire {
+                    $($wire => $name::$value,)+
+                    _ => $name(wire.into()),
+                }
             }
         }
 

@@ -2,6 +2,7 @@
 
 use crate::release::OwnerKey;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Contexts by key. Creating a context for a key that has one does not end the older one at once: it ends when the
 /// newer one's success was handed to its client, and lives on if it was not.
@@ -21,18 +22,21 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
 
     /// The context `owner` of `key`.
     pub fn get_mut(&mut self, key: &K, owner: &str) -> Option<&mut C> {
-        self.0.get_mut(key)?.iter_mut().find(|(other, _)| other == owner).map(|(_, context)| context)
+        self.0.get_mut(key)?.iter_mut().find(|(other, _)| &**other == owner).map(|(_, context)| context)
     }
 
     /// Adds a context.
     pub fn push(&mut self, key: K, owner: OwnerKey, context: C) {
-        self.0.entry(key).or_default().push((owner, context));
+        match self.0.entry(key) {
+            Entry::Vacant(none) => drop(none.insert(vec![(owner, context)])),
+            Entry::Occupied(mut stack) => stack.get_mut().push((owner, context)),
+        }
     }
 
     /// Removes the context `owner`.
     pub fn remove(&mut self, key: &K, owner: &str) -> Option<C> {
         let stack = self.0.get_mut(key)?;
-        let at = stack.iter().position(|(other, _)| other == owner)?;
+        let at = stack.iter().position(|(other, _)| &**other == owner)?;
         let (_, context) = stack.remove(at);
         if stack.is_empty() {
             self.0.remove(key);
@@ -43,7 +47,7 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
     /// Removes what the context `owner` replaces, oldest first.
     pub fn replaced_by(&mut self, key: &K, owner: &str) -> Vec<(OwnerKey, C)> {
         let Some(stack) = self.0.get_mut(key) else { return Vec::new() };
-        let at = stack.iter().position(|(other, _)| other == owner).unwrap_or(0);
+        let at = stack.iter().position(|(other, _)| &**other == owner).unwrap_or(0);
         stack.drain(..at).collect()
     }
 
@@ -86,7 +90,7 @@ mod tests {
         assert_eq!(contexts.remove(&5, "new"), Some('n'));
         assert_eq!(contexts.newest(&5).map(|(_, c)| *c), Some('o'));
         contexts.push(5, "newer".into(), 'r');
-        assert_eq!(contexts.replaced_by(&5, "newer"), [("old".to_owned(), 'o')]);
+        assert_eq!(contexts.replaced_by(&5, "newer"), [("old".into(), 'o')]);
         assert_eq!(contexts.iter().count(), 1);
         assert_eq!(contexts.take(&5).len(), 1);
         assert_eq!(contexts.iter().count(), 0);

@@ -5,10 +5,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Which NF lives where, as far as this process knows.
 #[derive(Clone, Default)]
-pub struct Directory(Arc<RwLock<BTreeMap<String, Known>>>);
+pub struct Directory(Arc<RwLock<Entries>>);
+
+#[derive(Default)]
+struct Entries {
+    by_authority: BTreeMap<String, Known>,
+    by_signature: BTreeMap<String, Arc<str>>,
+}
 
 struct Known {
-    name: String,
+    name: Arc<str>,
     ours: bool,
 }
 
@@ -26,19 +32,31 @@ impl Directory {
     fn enter(&self, api_root: &str, name: &str, ours: bool) {
         let authority = api_root.split_once("://").map_or(api_root, |(_, rest)| rest);
         let authority = authority.split('/').next().unwrap_or_default();
-        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        names.insert(authority.to_owned(), Known { name: name.to_owned(), ours });
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        entries.by_authority.insert(authority.to_owned(), Known { name: name.into(), ours });
     }
 
     /// The name of who lives at `authority`, else the authority itself.
-    pub fn name(&self, authority: &str) -> String {
-        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        names.get(authority).map_or_else(|| authority.to_owned(), |known| known.name.clone())
+    pub fn name(&self, authority: &str) -> Arc<str> {
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        entries.by_authority.get(authority).map_or_else(|| authority.into(), |known| known.name.clone())
     }
 
     /// Whether an NF of this process lives at `authority`.
     pub fn is_ours(&self, authority: &str) -> bool {
-        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        names.get(authority).is_some_and(|known| known.ours)
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        entries.by_authority.get(authority).is_some_and(|known| known.ours)
+    }
+
+    /// Remembers how the NF `name` of this process signs what it sends.
+    pub fn add_signature(&self, signature: String, name: Arc<str>) {
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        entries.by_signature.insert(signature, name);
+    }
+
+    /// The name of the NF of this process that signs so.
+    pub fn signed(&self, signature: &str) -> Option<Arc<str>> {
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        entries.by_signature.get(signature).cloned()
     }
 }

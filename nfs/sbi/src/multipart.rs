@@ -217,11 +217,8 @@ fn set(slot: &mut Option<String>, value: &str, what: &str) -> Result<(), Multipa
 
 /// A content id without its angle brackets and the white space in them.
 fn bare_id(id: &str) -> &str {
-    let id = id.trim_matches([' ', '\t']);
-    match id.strip_prefix('<').and_then(|id| id.strip_suffix('>')) {
-        Some(inner) => bare_id(inner),
-        None => id,
-    }
+    let bare = id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id);
+    bare.trim_matches([' ', '\t'])
 }
 
 fn printable(value: &str) -> String {

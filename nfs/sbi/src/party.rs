@@ -57,7 +57,8 @@ impl std::str::FromStr for NfType {
     /// In either case.
     fn from_str(text: &str) -> Result<Self, String> {
         let known = NfType::ALL.iter().find(|t| t.as_str().eq_ignore_ascii_case(text));
-        known.copied().ok_or_else(|| "expected amf, smf, udm or udr".into())
+        let names: Vec<_> = NfType::ALL.iter().map(|known| known.name()).collect();
+        known.copied().ok_or_else(|| format!("expected one of {}, but found {text:.32?}", names.join(", ")))
     }
 }
 

@@ -41,9 +41,10 @@ pub struct Content {
 
 impl Content {
     /// Headers and body, the body cut if it is too long.
-    pub fn new(headers: HeaderMap, mut body: Bytes) -> Self {
+    pub fn new(headers: HeaderMap, body: Bytes) -> Self {
         let cut = body.len() > MAX_RECORDED_BODY;
-        body.truncate(MAX_RECORDED_BODY);
+        // A view would keep the whole.
+        let body = if cut { Bytes::copy_from_slice(&body[..MAX_RECORDED_BODY]) } else { body };
         Content { headers, body, cut }
     }
 }
@@ -75,9 +76,15 @@ pub struct Exchange {
     pub faulted: bool,
 }
 
-/// The exchanges of a process: a bounded ring.
-#[derive(Clone, Default)]
-pub struct Traffic(Arc<Mutex<Ring>>);
+/// The exchanges of a process: a bounded ring, or none.
+#[derive(Clone)]
+pub struct Traffic(Option<Arc<Mutex<Ring>>>);
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Traffic(Some(Arc::default()))
+    }
+}
 
 #[derive(Default)]
 struct Ring {
@@ -86,9 +93,14 @@ struct Ring {
 }
 
 impl Traffic {
+    /// Remembers nothing.
+    pub fn forgotten() -> Self {
+        Traffic(None)
+    }
+
     /// Adds an exchange.
     pub fn record(&self, exchange: Exchange) {
-        let mut ring = self.ring();
+        let Some(mut ring) = self.ring() else { return };
         ring.recorded += 1;
         let forgotten = if ring.kept.len() == MAX_EXCHANGES { ring.kept.pop_front() } else { None };
         ring.kept.push_back(exchange);
@@ -98,7 +110,7 @@ impl Traffic {
 
     /// The exchanges after number `seq` that are still remembered, numbered, only those of the NF `nf` if one is named.
     pub fn after(&self, nf: Option<&str>, seq: u64) -> Vec<(u64, Exchange)> {
-        let ring = self.ring();
+        let Some(ring) = self.ring() else { return Vec::new() };
         let first = ring.recorded - ring.kept.len() as u64 + 1;
         let numbered = (first..).zip(ring.kept.iter());
         let wanted = |(n, e): &(u64, &Exchange)| *n > seq && nf.is_none_or(|nf| &*e.nf == nf);
@@ -107,11 +119,13 @@ impl Traffic {
 
     /// Forgets them all.
     pub fn clear(&self) {
-        self.ring().kept.clear();
+        if let Some(mut ring) = self.ring() {
+            ring.kept.clear();
+        }
     }
 
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn ring(&self) -> Option<MutexGuard<'_, Ring>> {
+        Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

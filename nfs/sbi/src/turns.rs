@@ -116,13 +116,6 @@ pub struct Turn<K: Ord + Clone> {
     key: K,
 }
 
-impl<K: Ord + Clone> Turn<K> {
-    /// Whose turn it is.
-    pub fn key(&self) -> &K {
-        &self.key
-    }
-}
-
 impl<K: Ord + Clone> Drop for Turn<K> {
     fn drop(&mut self) {
         self.turns.pass_on(&self.key);

@@ -24,7 +24,7 @@ use sbi::event::Kind;
 use sbi::json;
 use sbi::multipart::{self, Part};
 use sbi::party::Served;
-use sbi::release::Attempt;
+use sbi::release::{Attempt, OwnerKey};
 use sbi::server::Failure;
 use std::rc::Rc;
 
@@ -36,14 +36,20 @@ const UE_NETWORK: [u8; 2] = [10, 45];
 const UPF: [u8; 4] = [127, 0, 0, 7];
 
 /// Carries out the procedure for the context `reference`, if it is still there.
-pub(crate) async fn go_on(core: Rc<Core>, reference: String) {
+pub(crate) async fn go_on(core: Rc<Core>, reference: OwnerKey) {
     let served = Served { own_timer: Some(core.config.procedure_timer), ..Served::own(&core.shard.party) };
+    let trace = core.shard.ledger.trace_of(&reference).unwrap_or(served.trace);
+    let served = Served { trace, ..served };
     let Some(key) = core.contexts.borrow().session_of(&reference) else { return };
-    let Ok(_turn) = core.shard.turn(&core.turns, key.clone(), &served).await else { return };
+    let turn = core.shard.turn(&core.turns, key.clone(), &served).await;
     if core.contexts.borrow_mut().get_mut(&reference).is_none() {
         return;
     }
-    if let Err(failure) = core.establish(&served, &reference).await {
+    let established = match &turn {
+        Ok(_turn) => core.establish(&served, &reference).await,
+        Err(no_turn) => Err(no_turn.clone()),
+    };
+    if let Err(failure) = established {
         let facts = served.facts(&core.shard.party).detail(format!("{key:?}: {failure}"));
         core.shard.party.emit(Kind::ProcedureFailed, facts);
         core.give_up_established(&served, &reference).await;
@@ -66,17 +72,16 @@ impl Core {
 
     /// R13, where the answer came before it.
     async fn register_late(&self, served: &Served, reference: &str) -> Result<(), Failure> {
-        let unregistered =
-            self.held(reference, |held| held.registration.is_none().then(|| held.session.clone()));
+        let unregistered = self.held(reference, |held| (!held.is_registered).then(|| held.session.clone()));
         let Some(Some(session)) = unregistered else { return Ok(()) };
         let mut attempt = Attempt::begin(&self.shard.ledger, *served);
-        let registration = self.register(&mut attempt, &session).await?;
+        self.register(&mut attempt, &session).await?;
         if self.held(reference, |_| ()).is_none() {
             return Ok(()); // The attempt gives up: its context has ended meanwhile.
         }
         attempt.commit(reference).await?;
         self.contexts.borrow_mut().get_mut(reference).into_iter().for_each(|held| {
-            held.registration = Some(registration.clone());
+            held.is_registered = true;
         });
         self.shard.ledger.delivered(reference);
         Ok(())
@@ -98,8 +103,8 @@ impl Core {
         self.held(reference, |held| {
             let session = &held.session;
             let granted = Granted {
-                pdu_session_type: &held.context.pdu_session_type,
-                ambr: &held.context.session_ambr,
+                pdu_session_type: &held.allowed.pdu_session_type,
+                ambr: &held.allowed.session_ambr,
                 address: [UE_NETWORK[0], UE_NETWORK[1], host[0], host[1].max(2)],
                 s_nssai: session.s_nssai,
                 dnn: &session.dnn,

@@ -11,7 +11,7 @@
 use crate::context::{Held, SessionKey};
 use crate::message::CreateSmContext;
 use crate::smf::{Answer, Core};
-use api::nsmf_pdusession::{SmContext, SmContextCreatedData, UpCnxState};
+use api::nsmf_pdusession::{SmContextCreatedData, UpCnxState};
 use sbi::release::Attempt;
 use sbi::server::{Failure, Reply};
 use std::rc::Rc;
@@ -24,29 +24,27 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
 
     let mut attempt = Attempt::begin(&core.shard.ledger, served);
     let allowed = core.read_sm_data(&attempt, &session, &data.serving_network).await?;
-    let sdm_callback = core.subscribe(&mut attempt, &session).await?;
-    let registration = match core.config.answer {
-        Answer::AfterUpstream => Some(core.register(&mut attempt, &session).await?),
-        Answer::Early => None,
-    };
+    core.subscribe(&mut attempt, &session).await?;
+    let is_registered = core.config.answer == Answer::AfterUpstream;
+    if is_registered {
+        core.register(&mut attempt, &session).await?;
+    }
 
     let committed = attempt.commit(core.new_reference()).await?;
     let reference = committed.owner().clone();
-    let context = SmContext::new(&session, allowed.pdu_session_type, allowed.session_ambr);
     let created = SmContextCreatedData {
         pdu_session_id: Some(session.pdu_session_id),
         s_nssai: Some(session.s_nssai),
         ..SmContextCreatedData::default()
     };
     let held = Held {
-        context,
+        allowed,
         amf: data.serving_nf_id,
         status_uri: data.sm_context_status_uri,
-        registration,
+        is_registered,
         session,
         establishment: request,
         user_plane: UpCnxState::DEACTIVATED,
-        sdm_callback,
         request: served.request,
     };
     core.contexts.borrow_mut().add(key, reference.clone(), held);

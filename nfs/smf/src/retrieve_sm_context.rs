@@ -3,6 +3,7 @@
 use crate::endpoint::not_found;
 use crate::message::RetrieveSmContext;
 use crate::smf::Core;
+use crate::udm::Allowed;
 use api::common::NfInstanceId;
 use api::nsmf_pdusession::{SmContext, SmContextRetrievedData};
 use sbi::server::{Failure, Reply};
@@ -11,9 +12,11 @@ use sbi::server::{Failure, Reply};
 pub(crate) fn retrieve(core: &Core, message: &RetrieveSmContext) -> Result<Reply, Failure> {
     let contexts = core.contexts.borrow();
     let key = contexts.session_of(&message.reference).ok_or_else(|| not_found(&message.reference))?;
-    let newest = contexts.by_session.newest(&key).filter(|(reference, _)| *reference == message.reference);
+    let newest = contexts.by_session.newest(&key).filter(|(reference, _)| **reference == *message.reference);
     let (_, held) = newest.ok_or_else(|| not_found(&message.reference))?;
     let smf = NfInstanceId(core.shard.party.instance_id);
-    let context = SmContext { smf_instance_id: Some(smf), ..held.context.clone() };
+    let Allowed { pdu_session_type, session_ambr } = Allowed::clone(&held.allowed);
+    let context = SmContext::new(&held.session, pdu_session_type, session_ambr);
+    let context = SmContext { smf_instance_id: Some(smf), ..context };
     Ok(Reply::ok(&SmContextRetrievedData::from(context)))
 }

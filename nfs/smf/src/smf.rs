@@ -2,6 +2,7 @@
 
 use crate::context::{SessionKey, SmContexts};
 use crate::message::{CreateSmContext, ModifySmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
+use crate::udm::{Allowed, Undos};
 use crate::{
     after_answer, create_sm_context, endpoint, modify_sm_context, release_sm_context, retrieve_sm_context,
 };
@@ -24,9 +25,10 @@ use std::time::Duration;
 pub struct Config {
     /// Scheme and authority of the UDM.
     pub udm: String,
-    /// Scheme and authority of the AMF, if there is one: without, UE and access network hear nothing.
+    /// Scheme and authority of the AMF, if there is one: without any, UE and access network hear nothing.
     pub amf: Option<String>,
-    /// The same of AMFs whose instance id is known: such a one is called for the SM contexts that it created.
+    /// The same of AMFs whose instance id is known: such a one is called for the SM contexts that it created, the other for
+    /// those of all others.
     pub amfs: BTreeMap<NfInstanceId, String>,
     /// The SMF's network.
     pub plmn: PlmnId,
@@ -58,6 +60,8 @@ pub struct Smf(Rc<Core>);
 pub(crate) struct Core {
     pub(crate) shard: Shard,
     pub(crate) config: Config,
+    pub(crate) undo: Undos,
+    pub(crate) newest_allowed: RefCell<Option<Rc<Allowed>>>,
     pub(crate) contexts: RefCell<SmContexts>,
     pub(crate) turns: Turns<SessionKey>,
     pub(crate) actor: Recipient<Handover>,
@@ -84,7 +88,16 @@ impl Nf for Smf {
 
     fn new(shard: Shard, config: Config, context: &mut Context<Self>) -> Self {
         let actor = context.address().recipient();
-        Smf(Rc::new(Core { shard, config, contexts: RefCell::default(), turns: Turns::default(), actor }))
+        let undo = Undos::of(NfInstanceId(shard.party.instance_id));
+        Smf(Rc::new(Core {
+            shard,
+            config,
+            undo,
+            newest_allowed: RefCell::default(),
+            contexts: RefCell::default(),
+            turns: Turns::default(),
+            actor,
+        }))
     }
 
     fn routes(app: &mut web::ServiceConfig) {
@@ -131,7 +144,7 @@ impl Handler<SdmNotify> for Smf {
 
     /// A notification for a subscription that was released changes nothing.
     fn handle(&mut self, message: SdmNotify, _: &mut Context<Self>) -> Self::Result {
-        match self.0.contexts.borrow().knows_callback(&message.callback) {
+        match self.0.shard.ledger.is_wanted(&message.callback) {
             true => Ok(Reply::no_content()),
             false => Err(Failure::new(Cause::ContextNotFound, "no SM context has such a subscription")),
         }
@@ -161,6 +174,7 @@ impl Handler<Forget> for Smf {
 
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
         *self.0.contexts.borrow_mut() = SmContexts::default();
+        self.0.shard.ledger.disown_forgotten();
     }
 }
 

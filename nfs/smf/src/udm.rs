@@ -13,9 +13,25 @@ use sbi::json;
 use sbi::problem::Cause;
 use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
 use sbi::server::Failure;
-use serde_json::Value;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What ends what an SMF makes at its UDM: the same for each session.
+pub(crate) struct Undos {
+    subscription: Arc<Undo>,
+    registration: Arc<Undo>,
+}
+
+impl Undos {
+    pub(crate) fn of(smf: NfInstanceId) -> Self {
+        // Naming itself, the SMF cannot hit another's registration: 422 says that it is one.
+        let registration = Undo::delete_there(format!("?smf-instance-id={smf}")).done_if(422, None);
+        Undos { subscription: Undo::delete_location().into(), registration: registration.into() }
+    }
+}
 
 /// What a subscription lets a session have.
+#[derive(Clone, PartialEq)]
 pub(crate) struct Allowed {
     pub(crate) pdu_session_type: PduSessionType,
     pub(crate) session_ambr: Ambr,
@@ -36,7 +52,7 @@ impl Core {
         attempt: &Attempt,
         session: &Session,
         serving_network: &PlmnId,
-    ) -> Result<Allowed, Failure> {
+    ) -> Result<Rc<Allowed>, Failure> {
         let path = nudm_sdm::sm_data_of(&session.supi, &session.s_nssai, &session.dnn, serving_network);
         let answer = attempt.read(Call::get(self.at_udm(&path))).await?;
         let unusable = |_| Failure::new(Cause::UnspecifiedNfFailure, "the UDM's session data cannot be read");
@@ -49,30 +65,37 @@ impl Core {
         };
         let dnn = data.allows(&session.s_nssai, &session.dnn).map_err(denied)?;
         let gigabit = || Ambr { uplink: BitRate::mbps(1_000), downlink: BitRate::mbps(1_000) };
-        Ok(Allowed {
+        Ok(self.shared(Allowed {
             pdu_session_type: dnn
                 .pdu_session_types
                 .default_session_type
                 .clone()
                 .unwrap_or(PduSessionType::IPV4),
             session_ambr: dnn.session_ambr.clone().unwrap_or_else(gigabit),
-        })
+        }))
+    }
+
+    /// Most sessions are allowed what the one before was: they share it.
+    fn shared(&self, allowed: Allowed) -> Rc<Allowed> {
+        let mut newest = self.newest_allowed.borrow_mut();
+        let same = newest.take().filter(|newest| **newest == allowed);
+        newest.insert(same.unwrap_or_else(|| Rc::new(allowed))).clone()
     }
 
     /// Subscribes to changes of the session data (R6), once for all sessions of a subscriber with the same DNN and slice:
-    /// it ends with the last of them. The callback's name is the subscription's own, so that asking again with
-    /// `uniqueSubscription` finds it and no other attempt's.
-    pub(crate) async fn subscribe(
-        &self,
-        attempt: &mut Attempt,
-        session: &Session,
-    ) -> Result<String, Failure> {
-        let shared = SlotKey::Shared(format!("{} {} {}", session.supi, session.dnn, session.s_nssai));
-        let turn = attempt.take(&shared).await?;
-        if let Some(callback) = attempt.join(&turn) {
-            return Ok(callback);
-        }
-        let callback = self.new_reference();
+    /// it ends with the last of them.
+    pub(crate) async fn subscribe(&self, attempt: &mut Attempt, session: &Session) -> Result<(), Failure> {
+        let (sst, sd) = session.s_nssai.identity();
+        // Neither a SUPI nor a DNN can hold a control character.
+        let key = format!("sdm\x1f{}\x1f{}\x1f{sst}-{sd:06x}", session.supi, session.dnn.canonical());
+        attempt.share(key.into(), || self.subscription(session)).await?;
+        Ok(())
+    }
+
+    /// The callback's name is the subscription's own, so that asking again with `uniqueSubscription` finds it and no other
+    /// attempt's.
+    fn subscription(&self, session: &Session) -> (Arc<str>, Creation) {
+        let callback: Arc<str> = self.new_reference().into();
         let address = format!("{}{SDM_CALLBACK}/{callback}", self.shard.party.api_root);
         let monitored = self.at_udm(&nudm_sdm::sm_data(&session.supi));
         let subscription = SdmSubscription {
@@ -87,44 +110,47 @@ impl Core {
         let creation = Creation {
             kind: "sdm-subscription",
             call: post(&subscription),
-            undo: Undo::delete_location(),
+            undo: self.undo.subscription.clone(),
             before: None,
             settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
-            slot: Some(shared),
-            label: Some(callback.clone()),
+            slot: None,
         };
-        attempt.create_in(turn, creation).await?;
-        Ok(callback)
+        (callback, creation)
     }
 
     /// Registers for the session (R13). A context that this SMF holds for it already keeps its registration if the
     /// attempt is given up; which one that is, is known once the slot is taken.
-    pub(crate) async fn register(&self, attempt: &mut Attempt, session: &Session) -> Result<Value, Failure> {
+    pub(crate) async fn register(&self, attempt: &mut Attempt, session: &Session) -> Result<(), Failure> {
         let key = SessionKey::of(session);
         let uri = self.at_udm(&nudm_uecm::smf_registration(&key.supi, key.pdu_session_id));
-        let registration = SmfRegistration {
+        let registration = self.registration_of(session);
+        let slot = SlotKey::Uri(uri.as_str().into());
+        let taken = attempt.take(&slot).await?;
+        let older = {
+            let contexts = self.contexts.borrow();
+            let older = contexts.by_session.newest(&key).filter(|(_, held)| held.is_registered);
+            older.map(|(_, held)| self.registration_of(&held.session))
+        };
+        let creation = Creation {
+            kind: "smf-registration",
+            call: Call::new(Method::PUT, &uri).with_json(&registration),
+            undo: self.undo.registration.clone(),
+            before: older.as_ref().map(json::to_value),
+            settle: Settle::KnownUri,
+            slot: Some(slot),
+        };
+        attempt.create_in(taken, creation).await?;
+        Ok(())
+    }
+
+    fn registration_of(&self, session: &Session) -> SmfRegistration {
+        SmfRegistration {
             smf_instance_id: self.instance_id(),
             pdu_session_id: session.pdu_session_id,
             single_nssai: session.s_nssai,
             dnn: Some(session.dnn.clone()),
             plmn_id: self.config.plmn.clone(),
             rest: Rest::new(),
-        };
-        let slot = SlotKey::Uri(uri.clone());
-        let taken = attempt.take(&slot).await?;
-        let older =
-            self.contexts.borrow().by_session.newest(&key).and_then(|(_, held)| held.registration.clone());
-        let creation = Creation {
-            kind: "smf-registration",
-            call: Call::new(Method::PUT, &uri).with_json(&registration),
-            // Naming itself, the SMF cannot hit another's registration: 422 says that it is one.
-            undo: Undo::delete(format!("{uri}?smf-instance-id={}", self.instance_id())).done_if(422, None),
-            before: older,
-            settle: Settle::KnownUri,
-            slot: Some(slot),
-            label: None,
-        };
-        attempt.create_in(taken, creation).await?;
-        Ok(json::to_value(&registration))
+        }
     }
 }

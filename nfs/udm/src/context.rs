@@ -56,7 +56,7 @@ pub(crate) struct Subscription {
 /// Names the owner of what one request created for a context: `kind request id supi`. The SUPI comes last since it may
 /// hold anything.
 pub(crate) fn owner(kind: &str, supi: &Supi, id: &str, request: RequestId) -> OwnerKey {
-    format!("{kind} {} {id} {supi}", request.0)
+    format!("{kind} {} {id} {supi}", request.0).into()
 }
 
 /// What an answer that was handed over has replaced.

@@ -160,6 +160,7 @@ impl Handler<Forget> for Udm {
         *self.0.registrations.borrow_mut() = Contexts::default();
         *self.0.subscriptions.borrow_mut() = Contexts::default();
         *self.0.amf_registrations.borrow_mut() = Contexts::default();
+        self.0.shard.ledger.disown_forgotten();
     }
 }
 

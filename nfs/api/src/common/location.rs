@@ -12,7 +12,7 @@ pub struct NrLocation {
     pub ncgi: Ncgi,
 }
 
-/// A tracking area, TS 29.571 §5.4.4.2 (Rel-17).
+/// A tracking area, TS 29.571 §5.4.4.4 (Rel-17).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tai {

@@ -25,9 +25,18 @@ text! {
 
 text! {
     /// An AMF identifier: six hexadecimal digits for region, set and pointer, TS 29.571 §5.3.2 (Rel-17).
-    #[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    /// Kept as it was given, compared in any case.
+    #[derive(Debug)]
     AmfId: "six hexadecimal digits", |s| hex_digits(s, 6)
 }
+
+impl PartialEq for AmfId {
+    fn eq(&self, other: &AmfId) -> bool {
+        self.as_str().eq_ignore_ascii_case(other.as_str())
+    }
+}
+
+impl Eq for AmfId {}
 
 /// A network, TS 29.571 §5.4.4.3 (Rel-17).
 ///
@@ -78,7 +87,7 @@ impl FromStr for PlmnId {
 }
 
 /// One AMF, worldwide, TS 29.571 §5.3.4 (Rel-17).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object with `plmnId` and `amfId`")]
 pub struct Guami {
     /// The network of the AMF.
@@ -90,6 +99,14 @@ pub struct Guami {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amf_ids_are_the_same_in_any_case() {
+        let (one, other): (AmfId, AmfId) =
+            ("cafe00".parse().expect("an id"), "CAFE00".parse().expect("an id"));
+        assert_eq!(one, other);
+        assert_eq!(other.as_str(), "CAFE00", "kept as it was given");
+    }
 
     #[test]
     fn a_network_code_has_two_or_three_digits() {

@@ -24,7 +24,7 @@ fn is_bit_rate(text: &str) -> bool {
 impl BitRate {
     /// So many megabits a second.
     pub fn mbps(amount: u32) -> BitRate {
-        BitRate(format!("{amount} Mbps"))
+        BitRate(format!("{amount} Mbps").into())
     }
 
     /// In bits per second, rounded down; 0 if the text is no rate.

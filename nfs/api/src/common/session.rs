@@ -53,6 +53,11 @@ impl Dnn {
         self.as_str() == "*"
     }
 
+    /// The name in the form in which all that name the same data network agree.
+    pub fn canonical(&self) -> String {
+        self.as_str().to_ascii_lowercase()
+    }
+
     fn folded(&self) -> impl Iterator<Item = u8> {
         self.as_str().bytes().map(|b| b.to_ascii_lowercase())
     }

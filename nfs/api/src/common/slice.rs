@@ -92,7 +92,8 @@ impl Snssai {
         self == other
     }
 
-    fn identity(&self) -> (u8, u32) {
+    /// What makes it the same slice as another, however each is written: SST, and SD or [`Sd::NONE`].
+    pub fn identity(&self) -> (u8, u32) {
         (self.sst, self.sd.map_or(Sd::NONE, Sd::value))
     }
 }

@@ -98,7 +98,7 @@ impl Call {
 
     /// `host[:port]` of the URI.
     pub fn authority(&self) -> &str {
-        split(&self.uri).1
+        authority(&self.uri)
     }
 
     /// Path and query of the URI.
@@ -126,9 +126,11 @@ impl Answer {
         Answer { status, headers: HeaderMap::new(), body: Bytes::new(), cut_off: false }
     }
 
-    /// The `Location`, exactly as given.
+    /// The `Location`, exactly as given. One that is empty, or a fragment alone, would name what the request was sent to:
+    /// it counts as none.
     pub fn location(&self) -> Option<&str> {
-        self.headers.get(header::LOCATION).and_then(|v| v.to_str().ok())
+        let location = self.headers.get(header::LOCATION)?.to_str().ok()?;
+        Some(location).filter(|location| !location.is_empty() && !location.starts_with('#'))
     }
 
     /// The body as JSON; `None` if it is something else.
@@ -149,6 +151,11 @@ impl Answer {
     pub fn is_timed_out(&self) -> bool {
         self.status == StatusCode::GATEWAY_TIMEOUT && self.problem().is(Cause::TimedOutRequest)
     }
+}
+
+/// `host[:port]` of a URI.
+pub(crate) fn authority(uri: &str) -> &str {
+    split(uri).1
 }
 
 /// Scheme, authority, and path with query.

@@ -12,7 +12,7 @@ mod settling;
 
 pub use budget::{Bound, Budget};
 pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, resolve};
-pub(crate) use call::{encoded, last_segment};
+pub(crate) use call::{authority, encoded, last_segment};
 pub use peer::{ANSWER_BODY_PATIENCE, Lane, MAX_CONNECTIONS_PER_PEER, NoAnswer};
 pub use settling::MAX_SETTLING;
 
@@ -124,7 +124,7 @@ impl Client {
     /// The facts of a call, for events.
     pub(crate) fn facts(&self, served: &Served, call: &Call) -> Facts {
         Facts {
-            peer: Some(self.party.env.directory.name(call.authority()).into()),
+            peer: Some(self.party.env.directory.name(call.authority())),
             method: Some(call.method.clone()),
             uri: Some(call.uri.as_str().into()),
             ..served.facts(&self.party)

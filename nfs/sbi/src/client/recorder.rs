@@ -38,7 +38,7 @@ impl<'a> Recorder<'a> {
             direction: Direction::Sent,
             served: self.served.request,
             trace: self.served.trace,
-            peer: env.directory.name(self.call.authority()),
+            peer: env.directory.name(self.call.authority()).to_string(),
             method: self.call.method.clone(),
             uri: self.call.uri.clone(),
             request,

@@ -10,7 +10,8 @@ pub use max_rsp_time::{MaxRspTime, MaxRspTimeError};
 pub use timestamp::{Fraction, Parsed, SenderTimestamp, TimestampError, http_date};
 pub use timing::{Malformed, Pair, Timing};
 
-use http::HeaderName;
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderName};
 
 /// When the message was originated, TS 29.500 §5.2.3.3.2 (Rel-17).
 pub const SENDER_TIMESTAMP: HeaderName = HeaderName::from_static("3gpp-sbi-sender-timestamp");
@@ -22,6 +23,15 @@ pub const CALLBACK: HeaderName = HeaderName::from_static("3gpp-sbi-callback");
 pub const ORIGINATING_NETWORK_ID: HeaderName = HeaderName::from_static("3gpp-sbi-originating-network-id");
 /// The trace and parent span of a request, W3C Trace Context §3.2.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// The NF type that `User-Agent` begins with, in lower case. TS 29.500 §5.2.2.2 (Rel-17): it should be there.
+pub(crate) fn agent_type(headers: &HeaderMap) -> Option<String> {
+    /// No NF type is so long.
+    const LONGEST: usize = 32;
+    let agent = headers.get(USER_AGENT)?.to_str().ok()?;
+    let name = agent.split(['-', ' ', '/']).next().filter(|n| !n.is_empty())?;
+    Some(name[..name.len().min(LONGEST)].to_ascii_lowercase())
+}
 
 /// `value` without the optional white space (SP, HTAB) around it.
 fn trim_ows(mut value: &[u8]) -> &[u8] {

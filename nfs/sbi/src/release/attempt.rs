@@ -2,6 +2,7 @@
 
 use super::ledger::Ledger;
 use super::obligation::{Fact, State};
+use super::place::Place;
 use super::slot::{Slot, SlotKey};
 use super::table::{AttemptId, Entry, Intent, ObligationId, OwnerKey};
 use super::undo::{Settle, Undo};
@@ -10,6 +11,8 @@ use crate::clock::Instant;
 use crate::event::{Facts, Kind};
 use crate::party::Served;
 use serde_json::Value;
+use std::rc::Rc;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// A create upstream, together with what ends it.
@@ -19,16 +22,14 @@ pub struct Creation {
     pub kind: &'static str,
     /// The create.
     pub call: Call,
-    /// What ends the resource.
-    pub undo: Undo,
+    /// What ends the resource. Creates that end alike share it.
+    pub undo: Arc<Undo>,
     /// What the URI held before, as far as this NF has to restore it: giving up puts it back instead.
     pub before: Option<Value>,
     /// How to find out what became of it if its answer is lost.
     pub settle: Settle,
     /// Where attempts of the same context meet.
     pub slot: Option<SlotKey>,
-    /// Of a shared resource, what those who join it have to know.
-    pub label: Option<String>,
 }
 
 /// A procedure's hold on what it creates. A success is answered only from [`Committed`]; dropping the attempt gives
@@ -36,7 +37,7 @@ pub struct Creation {
 pub struct Attempt {
     ledger: Ledger,
     id: AttemptId,
-    served: Served,
+    served: Rc<Served>,
     committed: bool,
 }
 
@@ -56,7 +57,12 @@ impl Committed {
 impl Attempt {
     /// Begins an attempt for a served request.
     pub fn begin(ledger: &Ledger, served: Served) -> Self {
-        Attempt { id: ledger.next_attempt(), ledger: ledger.clone(), served, committed: false }
+        Attempt {
+            id: ledger.next_attempt(),
+            ledger: ledger.clone(),
+            served: Rc::new(served),
+            committed: false,
+        }
     }
 
     /// The request it works for.
@@ -84,10 +90,25 @@ impl Attempt {
         self.ledger.take(key, budget.until()).await.map_err(|no_turn| budget.no_turn(no_turn))
     }
 
-    /// Holds what is there in a shared slot, if anything: its creation's label. It stays until all have left who made
-    /// or joined it.
-    pub fn join(&self, slot: &Slot) -> Option<String> {
-        self.ledger.join(self.id, slot.key())
+    /// Holds what several contexts use together: the one that is there under `key`, else the one that `make` says how to
+    /// create, under a label of its own. It is released when all have left who made or joined it.
+    ///
+    /// Whoever finds it being made waits for that answer, within its own deadline. A create that is given up stays its
+    /// maker's: its late answer decides about it alone, and the next attempt makes another one.
+    pub async fn share(
+        &mut self,
+        key: Arc<str>,
+        make: impl FnOnce() -> (Arc<str>, Creation),
+    ) -> Result<(), Upstream> {
+        let key = SlotKey::Shared(key);
+        let budget = self.budget()?;
+        let _turn = self.take_within(&budget, &key).await?;
+        if self.ledger.join(self.id, &key) {
+            return Ok(());
+        }
+        let (label, creation) = make();
+        let creation = Creation { slot: Some(key), ..creation };
+        self.create_within(budget, None, creation, Some(label)).await.map(|_| ())
     }
 
     /// Creates upstream, waiting for its slot if it has one: the wait counts.
@@ -97,12 +118,12 @@ impl Attempt {
             Some(key) => Some(self.take_within(&budget, key).await?),
             None => None,
         };
-        self.create_within(budget, slot, creation).await
+        self.create_within(budget, slot, creation, None).await
     }
 
     /// Creates upstream, in a slot that was taken before.
     pub async fn create_in(&mut self, slot: Slot, creation: Creation) -> Result<Answer, Upstream> {
-        self.create_within(self.budget()?, Some(slot), creation).await
+        self.create_within(self.budget()?, Some(slot), creation, None).await
     }
 
     fn budget(&self) -> Result<Budget, Upstream> {
@@ -114,31 +135,34 @@ impl Attempt {
         budget: Budget,
         slot: Option<Slot>,
         creation: Creation,
+        label: Option<Arc<str>>,
     ) -> Result<Answer, Upstream> {
         let client = self.ledger.client().clone();
-        let id = self.intend(&creation)?;
+        let id = self.intend(&creation, label)?;
         let facts = client.sent(&self.served, &creation.call, &budget);
-        // Nothing of an older attempt can be overtaken at what is shared: the next need not wait for a late answer.
-        let (slot, _until_answered) = match &creation.slot {
-            Some(SlotKey::Shared(_)) => (None, slot),
-            _ => (slot, None),
-        };
         let answered = self.send(id, slot, creation.call, budget, facts.clone());
         let outcome = tokio::time::timeout_at(budget.until(), answered).await;
         client.judge(&self.served, &budget, facts, outcome.ok().and_then(Result::ok))
     }
 
-    fn intend(&self, creation: &Creation) -> Result<ObligationId, Upstream> {
+    fn intend(&self, creation: &Creation, label: Option<Arc<str>>) -> Result<ObligationId, Upstream> {
+        let target = match &creation.slot {
+            Some(SlotKey::Uri(uri)) if **uri == *creation.call.uri => uri.clone(),
+            _ => creation.call.uri.as_str().into(),
+        };
+        let settle = match &creation.settle {
+            Settle::KnownUri => None,
+            settle => Some(Box::new(settle.clone())),
+        };
         let intent = Intent {
             kind: creation.kind,
             undo: creation.undo.clone(),
-            before: creation.before.clone(),
-            settle: creation.settle.clone(),
+            before: creation.before.clone().map(Box::new),
+            settle,
             slot: creation.slot.clone(),
-            label: creation.label.clone(),
-            target: creation.call.uri.clone(),
-            served: self.served,
-            peer: self.ledger.client().env().directory.name(creation.call.authority()),
+            label,
+            place: Place::Sent(target),
+            served: self.served.clone(),
         };
         self.ledger.intend(self.id, intent).map_err(|why| Upstream::Congested(why.into()))
     }
@@ -153,7 +177,7 @@ impl Attempt {
         facts: Facts,
     ) -> oneshot::Receiver<Result<Answer, NoAnswer>> {
         let (tell, told) = oneshot::channel();
-        let exchange = Exchange { ledger: self.ledger.clone(), served: self.served, id, budget };
+        let exchange = Exchange { ledger: self.ledger.clone(), served: *self.served, id, budget };
         tokio::task::spawn_local(async move {
             let outcome = exchange.run(call).await;
             exchange.ledger.note_outcome(id, &outcome);

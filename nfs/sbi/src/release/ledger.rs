@@ -1,17 +1,20 @@
 //! The ledger: every create of one shard and what is owed for it. Its single writer.
 
 use super::obligation::{Fact, Obligation, State, Step};
+use super::place::Place;
 use super::slot::{Slot, SlotKey};
-use super::table::{AttemptId, Entry, Holder, Intent, ObligationId, OwnerKey, Resource, Table};
-use super::undo::{Settle, Target};
-use crate::client::{Answer, Client, NoAnswer, resolve};
+use super::table::{AttemptId, Entered, Entry, Holder, Intent, ObligationId, OwnerKey, Resource, Table};
+use super::undo::Target;
+use crate::client::{Answer, Client, NoAnswer, authority, resolve};
 use crate::clock::Instant;
-use crate::event::{Facts, Kind, rounded_ms};
+use crate::event::{Facts, Kind, TraceId};
 use crate::turns::{NoTurn, Turns};
 use futures_util::future::join_all;
 use serde_json::Value;
+use smallvec::smallvec;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 
 /// How many created resources of a shard may be unsettled, committed ones included. Beyond it nothing more is created.
@@ -65,9 +68,9 @@ impl Ledger {
         &self.0.client
     }
 
-    /// How many entries are neither settled nor committed.
+    /// How many entries are neither settled nor owned by a context.
     pub fn unsettled(&self) -> usize {
-        self.find(|e| e.state() != State::Owned).len()
+        self.find(|e| e.state() != State::Owned || !e.has_owner()).len()
     }
 
     /// Every entry, oldest first: what is settled as far as it is kept, then the others.
@@ -96,7 +99,7 @@ impl Ledger {
         }
         let inherited = intent.slot.as_ref().and_then(|slot| self.inherit(slot));
         let mut obligation = Obligation::new(self.0.client.party().policy.release.tries);
-        let history = vec![(self.at_ms(), obligation.state())];
+        let history = smallvec![self.entered(obligation.state())];
         let mut intent = intent;
         if let Some((older, before)) = inherited {
             obligation.inherit(&older);
@@ -105,8 +108,7 @@ impl Ledger {
         let entry = Entry {
             intent,
             obligation,
-            uri: None,
-            holders: vec![Holder::Attempt(attempt)],
+            holders: smallvec![Holder::Attempt(attempt)],
             untimed: false,
             history,
         };
@@ -115,7 +117,7 @@ impl Ledger {
 
     /// What an older attempt left at a fixed URI and has not yet released: its release is cancelled, and what the URI
     /// held before it is now the newer attempt's to restore.
-    fn inherit(&self, slot: &SlotKey) -> Option<(Obligation, Option<Value>)> {
+    fn inherit(&self, slot: &SlotKey) -> Option<(Obligation, Option<Box<Value>>)> {
         let SlotKey::Uri(_) = slot else { return None };
         let left = self.in_slot(slot, |e| e.state() == State::Releasing);
         let newest = left.into_iter().rfind(|id| !self.yield_to_newer(*id))?;
@@ -127,9 +129,13 @@ impl Ledger {
     /// Takes in a fact, and does what it asks for.
     pub(super) fn note(&self, id: ObligationId, fact: Fact) {
         if let Some(Step::Release) = self.apply(id, fact) {
-            let ledger = self.clone();
-            tokio::task::spawn_local(async move { ledger.release(id, || {}).await });
+            self.start_release(id);
         }
+    }
+
+    fn start_release(&self, id: ObligationId) {
+        let ledger = self.clone();
+        tokio::task::spawn_local(async move { ledger.release(id, || {}).await });
     }
 
     /// Takes in a fact; the caller does what it asks for.
@@ -142,7 +148,7 @@ impl Ledger {
         if after == before {
             return step;
         }
-        entry.history.push((self.at_ms(), after));
+        entry.history.push(self.entered(after));
         let facts = self.entry_facts(entry);
         if after.is_final()
             && let Some(entry) = table.remove(id)
@@ -189,30 +195,30 @@ impl Ledger {
     }
 
     fn has_known_uri(&self, id: ObligationId) -> bool {
-        self.with(id, |e| matches!(e.intent.settle, Settle::KnownUri)).unwrap_or(false)
+        self.with(id, |e| e.intent.settle.is_none()).unwrap_or(false)
     }
 
     fn locate(&self, id: ObligationId, answer: &Answer) {
         self.with_mut(id, |entry| {
             let intent = &entry.intent;
-            entry.uri = match (&intent.undo.target, &intent.settle, answer.location()) {
-                (Target::Location(_), _, Some(location)) => Some(resolve(&intent.target, location)),
-                (_, Settle::KnownUri, _) => Some(intent.target.clone()),
-                _ => None,
+            let target = intent.place.target();
+            let uri = match (&intent.undo.target, &intent.settle, answer.location()) {
+                (Target::Location(_), _, Some(location)) => resolve(target, location),
+                (_, None, _) => target.to_owned(),
+                _ => return,
             };
+            entry.intent.place.found_at(&uri);
             // What a lost answer would have needed can be a whole request.
-            if entry.uri.is_some() {
-                entry.intent.settle = Settle::KnownUri;
-            }
+            entry.intent.settle = None;
         });
     }
 
     /// A producer keeps one context per subject: a newer create that succeeded there has replaced whatever older ones
     /// had made.
     pub(super) fn supersede_subject(&self, newer: ObligationId) {
-        let known = self.with(newer, |e| (e.intent.slot.clone(), e.intent.target.clone()));
+        let known = self.with(newer, |e| (e.intent.slot.clone(), e.intent.place.target().to_owned()));
         let Some((Some(slot @ SlotKey::Subject(_)), target)) = known else { return };
-        let older = self.in_slot(&slot, |e| e.intent.target == target);
+        let older = self.in_slot(&slot, |e| e.intent.place.target() == target);
         older.into_iter().filter(|id| *id < newer).for_each(|id| self.note(id, Fact::Superseded));
     }
 
@@ -224,22 +230,22 @@ impl Ledger {
         }
         let attempt = Holder::Attempt(attempt);
         for id in self.held_by(&attempt) {
-            self.0.table.borrow_mut().join(id, Holder::Owner(owner.clone()));
-            self.0.table.borrow_mut().leave(id, &attempt);
-            self.note(id, Fact::Committed);
-            if self.with(id, Entry::state).is_some_and(|state| state != State::Owned) {
-                self.note(id, Fact::GaveUp);
+            if matches!(self.with(id, Entry::state), Some(State::Held | State::Owned)) {
+                self.0.table.borrow_mut().hand_over(id, &attempt, Holder::Owner(owner.clone()));
+                self.note(id, Fact::Committed);
+            } else if let Some(Step::Release) = self.leave(id, &attempt) {
+                self.start_release(id);
             }
         }
         Ok(())
     }
 
-    /// Lets an attempt have what is there in a shared slot, which it has taken: the label of its creation.
-    pub(super) fn join(&self, attempt: AttemptId, slot: &SlotKey) -> Option<String> {
+    /// Lets an attempt have what is there in a shared slot, which it has taken: whether anything is.
+    pub(super) fn join(&self, attempt: AttemptId, slot: &SlotKey) -> bool {
         let there = self.in_slot(slot, |e| matches!(e.state(), State::Held | State::Owned));
-        let id = *there.last()?;
-        self.0.table.borrow_mut().join(id, Holder::Attempt(attempt));
-        self.with(id, |e| e.intent.label.clone()).flatten()
+        let Some(id) = there.last() else { return false };
+        self.0.table.borrow_mut().join(*id, Holder::Attempt(attempt));
+        true
     }
 
     /// The success that gave `owner` its resources was handed to its client: what it replaced at the same URIs is
@@ -276,12 +282,37 @@ impl Ledger {
 
     /// Releases everything that is owned, owners side by side.
     pub async fn disown_all(&self) {
-        let is_owner = |holder: &&Holder| matches!(holder, Holder::Owner(_));
-        let owners: Vec<_> = self.0.table.borrow().by_holder.keys().filter(is_owner).cloned().collect();
+        let owners = self.owners();
         join_all(owners.iter().map(|owner| self.leave_all(owner))).await;
     }
 
-    /// The producer has ended what `owner` owns, by its own word: there is nothing to release.
+    /// The same of all who own something now, in the background: their contexts are forgotten.
+    pub fn disown_forgotten(&self) {
+        let (ledger, owners) = (self.clone(), self.owners());
+        tokio::task::spawn_local(async move {
+            join_all(owners.iter().map(|owner| ledger.leave_all(owner))).await;
+        });
+    }
+
+    fn owners(&self) -> Vec<Holder> {
+        let is_owner = |holder: &&Holder| matches!(holder, Holder::Owner(_));
+        self.0.table.borrow().by_holder.keys().filter(is_owner).cloned().collect()
+    }
+
+    /// Whether the shared resource that its maker labelled so is wanted: by a context, or by an attempt that is under way.
+    pub fn is_wanted(&self, label: &str) -> bool {
+        let table = self.0.table.borrow();
+        let state = table.by_label.get(label).and_then(|id| table.entries.get(id)).map(|entry| entry.state());
+        matches!(state, Some(State::InFlight | State::Held | State::Owned))
+    }
+
+    /// Of the procedure that made the newest of what `owner` owns: what ties its events together.
+    pub fn trace_of(&self, owner: &str) -> Option<TraceId> {
+        let newest = *self.owned_by(owner).last()?;
+        self.with(newest, |e| e.intent.served.trace)
+    }
+
+    /// The producer has ended what `owner` owns, by its own word: there is nothing to release, for whomever else held it.
     pub fn ended(&self, owner: &str) {
         for id in self.owned_by(owner) {
             self.apply(id, Fact::EndedByProducer);
@@ -314,7 +345,7 @@ impl Ledger {
     /// nothing was given up.
     pub fn beneath(&self, slot: &SlotKey) -> Option<Option<Value>> {
         let oldest = *self.in_slot(slot, |e| e.state() != State::Owned).first()?;
-        self.with(oldest, |e| e.intent.before.clone())
+        self.with(oldest, |e| e.intent.before.as_deref().cloned())
     }
 
     /// It shall not be there again: whoever it belonged to has ended it meanwhile.
@@ -330,12 +361,15 @@ impl Ledger {
     /// Where the newest of what `owner` owns is.
     pub fn location_of(&self, owner: &str) -> Option<String> {
         let newest = *self.owned_by(owner).last()?;
-        self.with(newest, |e| e.uri.clone()).flatten()
+        self.with(newest, |e| e.intent.place.uri().map(str::to_owned)).flatten()
     }
 
     /// Where that is which `owner` owns and which was created by a request to `target`.
     pub fn location(&self, owner: &str, target: &str) -> Option<String> {
-        let there = |e: &Entry| e.uri.clone().filter(|_| e.intent.target == target);
+        let there = |e: &Entry| {
+            let place = Some(&e.intent.place).filter(|place| place.target() == target);
+            place.and_then(Place::uri).map(str::to_owned)
+        };
         self.owned_by(owner).into_iter().find_map(|id| self.with(id, there).flatten())
     }
 
@@ -375,7 +409,7 @@ impl Ledger {
     }
 
     pub(super) fn with<T>(&self, id: ObligationId, look: impl FnOnce(&Entry) -> T) -> Option<T> {
-        self.0.table.borrow().entries.get(&id).map(look)
+        self.0.table.borrow().entries.get(&id).map(|entry| look(entry))
     }
 
     pub(super) fn with_mut(&self, id: ObligationId, change: impl FnOnce(&mut Entry)) {
@@ -386,11 +420,15 @@ impl Ledger {
 
     pub(super) fn entry_facts(&self, entry: &Entry) -> Facts {
         Facts {
-            peer: Some(entry.intent.peer.as_str().into()),
+            peer: Some(self.peer_of(entry)),
             uri: Some(entry.known_uri().into()),
-            detail: Some(entry.intent.kind.into()),
+            detail: Some(entry.what()),
             ..entry.intent.served.facts(self.0.client.party())
         }
+    }
+
+    fn peer_of(&self, entry: &Entry) -> Arc<str> {
+        self.0.client.env().directory.name(authority(entry.intent.place.target()))
     }
 
     fn describe(&self, id: ObligationId, entry: &Entry) -> Resource {
@@ -399,15 +437,15 @@ impl Ledger {
             id: format!("{by}-{}-{}", self.0.shard, id.0),
             kind: entry.intent.kind,
             by,
-            at: entry.intent.peer.clone(),
+            at: self.peer_of(entry).to_string(),
             uri: entry.known_uri().to_owned(),
             request: entry.intent.served.request,
             state: entry.state(),
-            history: entry.history.clone(),
+            history: entry.history.iter().map(|entered| entered.shown()).collect(),
         }
     }
 
-    fn at_ms(&self) -> f64 {
-        rounded_ms(self.0.client.env().clock.elapsed())
+    fn entered(&self, state: State) -> Entered {
+        Entered::new(self.0.client.env().clock.elapsed(), state)
     }
 }

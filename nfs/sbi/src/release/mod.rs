@@ -9,6 +9,7 @@
 mod attempt;
 mod ledger;
 mod obligation;
+mod place;
 mod run;
 mod slot;
 mod table;

@@ -22,6 +22,18 @@ pub enum State {
 }
 
 impl State {
+    /// Every state, in order.
+    pub const ALL: [State; 8] = [
+        State::Intended,
+        State::InFlight,
+        State::Held,
+        State::Owned,
+        State::Releasing,
+        State::Released,
+        State::Void,
+        State::Hanging,
+    ];
+
     /// Whether nothing is left to do.
     pub fn is_final(self) -> bool {
         matches!(self, State::Released | State::Void | State::Hanging)

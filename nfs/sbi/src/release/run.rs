@@ -73,7 +73,7 @@ impl Ledger {
     /// shared has a URI of its own each time it is made.
     async fn slot_for(&self, id: ObligationId) -> Result<Option<Slot>, ()> {
         let slot = self.with(id, |e| match &e.intent.slot {
-            Some(SlotKey::Subject(_)) if e.uri.is_some() => None,
+            Some(SlotKey::Subject(_)) if e.intent.place.uri().is_some() => None,
             Some(SlotKey::Shared(_)) => None,
             slot => slot.clone(),
         });
@@ -102,7 +102,7 @@ impl Ledger {
         };
         let fact = outcome.as_ref().ok().and_then(judged).unwrap_or(Fact::ReleaseFailed);
         // What was seen at a URI of its own and is gone has been ended by its producer; nothing can land there any more.
-        let had_own_uri = self.with(id, |e| !matches!(e.intent.settle, Settle::KnownUri)).unwrap_or(false);
+        let had_own_uri = self.with(id, |e| e.intent.settle.is_some()).unwrap_or(false);
         let fact = match fact {
             Fact::ReleaseFoundNothing if had_own_uri => Fact::ReleaseConfirmed,
             fact => fact,
@@ -122,7 +122,7 @@ impl Ledger {
     async fn send_own(&self, id: ObligationId, call: Call, kind: Kind) -> Result<Answer, NoAnswer> {
         let gone = || NoAnswer::NotSent("the entry is settled".into());
         let client = &self.0.client;
-        let served = self.with(id, |e| e.intent.served).ok_or_else(gone)?;
+        let served = self.with(id, |e| e.intent.served.clone()).ok_or_else(gone)?;
         let budget = Budget::own(client.party().policy.release.timer, client.env().clock.now());
         let facts = Facts {
             budget_left_ms: served.facts(client.party()).budget_left_ms,
@@ -146,7 +146,10 @@ impl Ledger {
 
     /// Finds out what became of a create whose `Location` was never seen, and releases it if it is there.
     async fn settle(&self, id: ObligationId) -> Option<Fact> {
-        match self.with(id, |e| e.intent.settle.clone())? {
+        let Some(settle) = self.with(id, |e| e.intent.settle.clone())? else {
+            return Some(Fact::ReleaseFailed);
+        };
+        match *settle {
             Settle::KnownUri => Some(Fact::ReleaseFailed),
             Settle::Repeat { call, older: None } => self.settle_by_repeat(id, *call).await,
             Settle::Repeat { call, older: Some(older) } => self.settle_unless_older(id, *call, *older).await,
@@ -186,13 +189,25 @@ impl Ledger {
             Ok(answer) if answer.status.is_success() => {
                 let Some(location) = answer.location() else { return Some(self.failed(id, &outcome)) };
                 let location = location.to_owned();
-                self.with_mut(id, |e| e.uri = Some(resolve(&e.intent.target, &location)));
+                if self.is_at_another(id, &location) {
+                    return Some(Fact::ReleaseFoundNothing);
+                }
+                self.with_mut(id, |e| {
+                    let uri = resolve(e.intent.place.target(), &location);
+                    e.intent.place.found_at(&uri);
+                });
                 self.supersede_subject(id);
                 self.release_found(id).await
             }
             Ok(answer) if refuses_for_good(answer.status) => Some(Fact::ReleaseFoundNothing),
             _ => Some(self.failed(id, &outcome)),
         }
+    }
+
+    /// Whether another create of ours made what is there: then its producer did not tell this one's from that one's.
+    fn is_at_another(&self, id: ObligationId, location: &str) -> bool {
+        let Some(uri) = self.with(id, |e| resolve(e.intent.place.target(), location)) else { return false };
+        self.find(|e| e.intent.place.uri() == Some(&*uri)).into_iter().any(|other| other != id)
     }
 
     async fn settle_by_reading(&self, id: ObligationId, read: Settle) -> Option<Fact> {
@@ -208,7 +223,7 @@ impl Ledger {
             Found::Nothing => Some(Fact::ReleaseFoundNothing),
             Found::Unclear => Some(Fact::ReleaseFailed),
             Found::At(uri) => {
-                self.with_mut(id, |e| e.uri = Some(uri));
+                self.with_mut(id, |e| e.intent.place.found_at(&uri));
                 self.release_found(id).await
             }
         }
@@ -217,8 +232,8 @@ impl Ledger {
     /// Whether an entry of the collection is what another create of ours made there, however its `Location` is written.
     fn is_anothers(&self, read: &Settle, entry_id: &str) -> bool {
         let Settle::Read { collection, .. } = read else { return false };
-        let names = |e: &Entry| e.uri.as_deref().and_then(last_segment).is_some_and(|id| id == entry_id);
-        !self.find(|e| e.intent.target == *collection && names(e)).is_empty()
+        let names = |e: &Entry| e.intent.place.uri().and_then(last_segment).is_some_and(|id| id == entry_id);
+        !self.find(|e| e.intent.place.target() == collection && names(e)).is_empty()
     }
 
     async fn release_found(&self, id: ObligationId) -> Option<Fact> {
@@ -254,10 +269,10 @@ mod tests {
     #[test]
     fn what_counts_as_done() {
         let answer = |status: u16| Answer::new(StatusCode::from_u16(status).expect("valid"));
-        let undo = Undo::delete("http://udm/5").done_if(422, None).done_if(403, Some("INVALID_GUAMI"));
+        let undo = Undo::delete_there("").done_if(422, None).done_if(403, Some("INVALID_GUAMI"));
         let fact = |status: u16| judge(&undo, &answer(status));
         assert_eq!([200, 204, 422].map(fact), [Fact::ReleaseConfirmed; 3]);
-        assert_eq!(judge(&Undo::delete("http://udm/5"), &answer(422)), Fact::ReleaseFailed);
+        assert_eq!(judge(&Undo::delete_there(""), &answer(422)), Fact::ReleaseFailed);
         let purged = Answer { body: r#"{"cause":"INVALID_GUAMI"}"#.into(), ..answer(403) };
         assert_eq!(judge(&undo, &purged), Fact::ReleaseConfirmed);
         assert_eq!([404, 410].map(fact), [Fact::ReleaseFoundNothing; 2]);

@@ -8,8 +8,8 @@ use serde_json::Value;
 /// Where an undo is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
-    /// A URI that is known before the create is answered.
-    Known(String),
+    /// The URI that the create was sent to, followed by this suffix (a query, or nothing).
+    There(String),
     /// The `Location` of the create's answer, followed by this suffix (`/release`, or nothing).
     Location(String),
 }
@@ -55,9 +55,9 @@ impl Undo {
         Undo::new(Method::DELETE, Target::Location(String::new()), None)
     }
 
-    /// DELETE on a URI known beforehand.
-    pub fn delete(uri: impl Into<String>) -> Self {
-        Undo::new(Method::DELETE, Target::Known(uri.into()), None)
+    /// DELETE where the create was sent to, with `query` (`?...`, or nothing).
+    pub fn delete_there(query: impl Into<String>) -> Self {
+        Undo::new(Method::DELETE, Target::There(query.into()), None)
     }
 
     /// POST on the `Location` of the create's answer followed by `suffix`.
@@ -65,9 +65,9 @@ impl Undo {
         Undo::new(Method::POST, Target::Location(suffix.into()), Some(body))
     }
 
-    /// PATCH on a URI known beforehand, with a patch of this media type.
-    pub fn patch(uri: impl Into<String>, media_type: &str, patch: Value) -> Self {
-        let undo = Undo::new(Method::PATCH, Target::Known(uri.into()), Some(patch));
+    /// PATCH where the create was sent to, with a patch of this media type.
+    pub fn patch_there(media_type: &str, patch: Value) -> Self {
+        let undo = Undo::new(Method::PATCH, Target::There(String::new()), Some(patch));
         Undo { media_type: Some(media_type.into()), ..undo }
     }
 
@@ -83,15 +83,16 @@ impl Undo {
         self.done_if.iter().any(|refusal| refusal.is(answer))
     }
 
-    /// Puts back what a URI held before.
-    pub(super) fn put_back(uri: impl Into<String>, value: Value) -> Self {
-        Undo::new(Method::PUT, Target::Known(uri.into()), Some(value))
+    /// Puts back what the URI held that the create was sent to.
+    pub(super) fn put_back(value: Value) -> Self {
+        Undo::new(Method::PUT, Target::There(String::new()), Some(value))
     }
 
-    /// The request, for a resource at `uri`; `None` while it is not known where to send it.
-    pub(super) fn call(&self, uri: Option<&str>) -> Option<Call> {
+    /// The request, for a create that was sent to `target` and a resource at `uri`; `None` while it is not known where to
+    /// send it.
+    pub(super) fn call(&self, target: &str, uri: Option<&str>) -> Option<Call> {
         let target = match (&self.target, uri) {
-            (Target::Known(target), _) => target.clone(),
+            (Target::There(suffix), _) => format!("{target}{suffix}"),
             (Target::Location(suffix), Some(uri)) => below(uri, suffix),
             (Target::Location(_), None) => return None,
         };
@@ -140,6 +141,17 @@ pub enum Settle {
 }
 
 impl Settle {
+    /// The body with which the create was sent, as far as it is known.
+    pub(super) fn sent(&self) -> String {
+        match self {
+            Settle::KnownUri => String::new(),
+            Settle::Repeat { call, .. } | Settle::RepeatAtOurs(call) => {
+                String::from_utf8_lossy(&call.body).into_owned()
+            }
+            Settle::Read { like, .. } => like.to_string(),
+        }
+    }
+
     /// Which entry of a collection is the one that was sent. `taken` says which ids belong to others.
     ///
     /// The proposed id decides if the producer kept it; else the content does, if exactly one entry has it.
@@ -217,11 +229,15 @@ mod tests {
 
     #[test]
     fn an_undo_waits_for_its_location_only_if_it_needs_one() {
-        assert!(Undo::delete_location().call(None).is_none());
-        let call =
-            Undo::post_location("/release", json!({})).call(Some("http://smf/ctx/1")).expect("addressable");
+        assert!(Undo::delete_location().call("http://udm/7", None).is_none());
+        let call = Undo::post_location("/release", json!({}))
+            .call("http://smf/ctx", Some("http://smf/ctx/1"))
+            .expect("addressable");
         assert_eq!((call.method.as_str(), call.uri.as_str()), ("POST", "http://smf/ctx/1/release"));
         assert_eq!(below("http://smf/ctx/1?x=/", "/release"), "http://smf/ctx/1/release?x=/");
-        assert!(Undo::delete("http://udm/5").call(None).is_some());
+        assert_eq!(
+            Undo::delete_there("?a=b").call("http://udm/5", None).expect("known").uri,
+            "http://udm/5?a=b"
+        );
     }
 }

@@ -25,7 +25,7 @@ pub struct Admission {
     /// The request's age on receipt, if it shows that the clocks differ (or that it is a replay): beyond
     /// [`ABSURD_AGE_MS`], or more than [`USUAL_LEAD_MS`] in the future.
     pub skew_ms: Option<i64>,
-    /// Why the headers do not count, although they make a pair.
+    /// Why the headers do not count, whatever they say.
     pub ignored: Option<String>,
 }
 
@@ -40,10 +40,10 @@ impl Admission {
         let timing = if policy.strict { Timing::read_strict(headers) } else { Timing::read(headers) };
         match timing {
             Timing::Absent | Timing::StampOnly => Admission::default(),
-            Timing::Malformed(malformed) => Admission { malformed: Some(malformed), ..Admission::default() },
-            Timing::Pair(_) if let Some(why) = policy.peers.objection(headers) => {
+            _ if let Some(why) = policy.peers.objection(headers) => {
                 Admission { ignored: Some(why), ..Admission::default() }
             }
+            Timing::Malformed(malformed) => Admission { malformed: Some(malformed), ..Admission::default() },
             Timing::Pair(pair) => {
                 let deadline = Deadline::on_receipt(pair, clock, policy.skew_tolerance_ms);
                 let age = deadline.age_on_receipt_ms();

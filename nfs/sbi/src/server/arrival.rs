@@ -5,7 +5,7 @@ use super::body::RequestBody;
 use super::front::Front;
 use super::kind::RequestKind;
 use crate::event::{Facts, Kind, TraceId};
-use crate::header::TRACEPARENT;
+use crate::header::{TRACEPARENT, agent_type};
 use crate::party::Served;
 use crate::policy::LateRelease;
 use http::header::USER_AGENT;
@@ -48,7 +48,7 @@ impl Front {
             only_releases,
             own_timer: None,
         };
-        let peer = peer_name(headers).unwrap_or_else(|| peer.to_string()).into();
+        let peer = self.peer_name(headers).unwrap_or_else(|| peer.to_string().into());
         let arrival = Arrival {
             method: request.method().clone(),
             path,
@@ -64,6 +64,13 @@ impl Front {
         self.party.emit(Kind::RequestReceived, self.facts(&arrival));
         self.tell_timing(&arrival);
         arrival
+    }
+
+    /// The name of an NF of this process, else the NF type.
+    fn peer_name(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        let agent = headers.get(USER_AGENT)?.to_str().ok()?;
+        let known = self.party.env.directory.signed(agent);
+        known.or_else(|| agent_type(headers).map(Into::into))
     }
 
     pub(super) fn facts(&self, arrival: &Arrival) -> Facts {
@@ -109,11 +116,4 @@ impl Front {
 
 fn trace_of(headers: &HeaderMap) -> Option<TraceId> {
     TraceId::from_traceparent(headers.get(TRACEPARENT)?.to_str().ok()?)
-}
-
-/// The NF type that `User-Agent` begins with, in lower case. TS 29.500 §5.2.2.2 (Rel-17): it should be there.
-fn peer_name(headers: &HeaderMap) -> Option<String> {
-    let agent = headers.get(USER_AGENT)?.to_str().ok()?;
-    let name = agent.split(['-', ' ', '/']).next().filter(|n| !n.is_empty())?;
-    Some(name[..name.len().min(32)].to_ascii_lowercase())
 }

@@ -1,6 +1,6 @@
 //! Whether a success reached its client's stream.
 
-use crate::release::Committed;
+use crate::release::{Committed, OwnerKey};
 use actix::Recipient;
 
 /// Tells an actor whether the answer to a create or update was handed to its client. If it was, what the new context
@@ -9,7 +9,7 @@ use actix::Recipient;
 #[rtype(result = "()")]
 pub struct Handover {
     /// The context that was created.
-    pub owner: String,
+    pub owner: OwnerKey,
     /// Whether its client was answered.
     pub delivered: bool,
 }
@@ -27,8 +27,8 @@ impl Delivery {
     }
 
     /// The delivery of something made in this NF alone, under the name `owner`.
-    pub fn local(owner: String, actor: Recipient<Handover>) -> Self {
-        Delivery { actor, handover: Handover { owner, delivered: false } }
+    pub fn local(owner: impl Into<OwnerKey>, actor: Recipient<Handover>) -> Self {
+        Delivery { actor, handover: Handover { owner: owner.into(), delivered: false } }
     }
 
     /// The answer was handed over.

@@ -114,6 +114,12 @@ fn bodiless(mut answer: hyper::Response<ResponseBody>) -> hyper::Response<Respon
 /// An answer where nothing was done.
 fn instead(altered: &Altered) -> hyper::Response<ResponseBody> {
     let status = altered.status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if status.is_success() && altered.body.is_none() {
+        let mut nothing = json_response(status, "application/json", Bytes::new());
+        nothing.headers_mut().remove(CONTENT_TYPE);
+        altered.alter(nothing.headers_mut());
+        return bodiless(nothing);
+    }
     alter(problem_response(&ProblemDetails::plain(status.as_u16(), "a fault rule answers so")), altered)
 }
 

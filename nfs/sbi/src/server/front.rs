@@ -171,7 +171,7 @@ impl Front {
         self.record(&arrival, end.as_ref().ok());
         let mut answer = end?;
         arrival.body.read_the_rest();
-        if arrival.method == Method::HEAD {
+        if arrival.method == Method::HEAD && answer.status() != http::StatusCode::NO_CONTENT {
             leave_out_body(&mut answer);
         }
         // Over HTTP/1.1 nobody asks for the body of an answer that has none.

@@ -55,7 +55,7 @@ impl Reply {
         Reply::created_here(location, body).delivered_by(Delivery::of(committed, actor))
     }
 
-    /// 200 with a JSON body to what replaces; otherwise as [`Reply::created`].
+    /// 200 with the new value, to a PUT that replaced one; otherwise as [`Reply::created`].
     pub fn replaced(body: &impl serde::Serialize, committed: &Committed, actor: Recipient<Handover>) -> Self {
         Reply::ok(body).delivered_by(Delivery::of(committed, actor))
     }

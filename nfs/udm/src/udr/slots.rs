@@ -19,7 +19,7 @@ const JSON_PATCH: &str = "application/json-patch+json";
 impl Core {
     /// Where requests for one registration meet.
     pub(crate) fn registration_slot(&self, key: &RegistrationKey) -> SlotKey {
-        SlotKey::Uri(self.registration_call(key).uri)
+        SlotKey::Uri(self.registration_call(key).uri.into())
     }
 
     /// DELETE of a registration that this UDM did not write itself.
@@ -44,11 +44,10 @@ impl Core {
         let creation = Creation {
             kind: "smf-registration",
             call: Call::new(Method::PUT, &uri).with_json(value),
-            undo: Undo::delete(uri),
+            undo: Undo::delete_there("").into(),
             before: before.as_ref().map(json::to_value),
             settle: Settle::KnownUri,
             slot: Some(slot),
-            label: None,
         };
         attempt.create_in(taken, creation).await?;
         Ok(is_new)
@@ -56,7 +55,7 @@ impl Core {
 
     /// Where requests for the registration of the AMF meet.
     pub(crate) fn amf_slot(&self, supi: &Supi) -> SlotKey {
-        SlotKey::Uri(self.amf_registration_call(supi).uri)
+        SlotKey::Uri(self.amf_registration_call(supi).uri.into())
     }
 
     /// The purge of a registration that this UDM did not write itself.
@@ -81,11 +80,10 @@ impl Core {
             kind: "amf-3gpp-access",
             call: Call::new(Method::PUT, &uri).with_json(value),
             // There is no DELETE.
-            undo: Undo::patch(uri, JSON_PATCH, purge()),
+            undo: Undo::patch_there(JSON_PATCH, purge()).into(),
             before: before.as_ref().map(json::to_value),
             settle: Settle::KnownUri,
             slot: Some(slot),
-            label: None,
         };
         attempt.create_in(taken, creation).await?;
         Ok(before)

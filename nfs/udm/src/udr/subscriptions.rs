@@ -27,7 +27,7 @@ impl Core {
         let creation = Creation {
             kind: "sdm-subscription",
             call: Call::new(Method::POST, &collection).with_json(&stored),
-            undo: Undo::delete_location(),
+            undo: Undo::delete_location().into(),
             before: None,
             settle: Settle::Read {
                 collection,
@@ -36,7 +36,6 @@ impl Core {
                 like: json::to_value(&stored),
             },
             slot: None,
-            label: None,
         };
         if_kept(attempt.create(creation).await)
     }
@@ -61,11 +60,10 @@ impl Core {
         let creation = Creation {
             kind: "subs-to-notify",
             call: post(&wish),
-            undo: Undo::delete_location(),
+            undo: Undo::delete_location().into(),
             before: None,
             settle: Settle::RepeatAtOurs(Box::new(post(&unique))),
             slot: None,
-            label: None,
         };
         if_kept(attempt.create(creation).await)
     }

@@ -22,12 +22,13 @@ pub(super) fn add(server: &Server<'_>, operation: &Operation) -> Result<Reply, F
 
 /// PATCH.
 fn modify(server: &Server<'_>, operation: &Operation, id: &str) -> Result<Reply, Failure> {
-    let there = json::to_value(&server.repository.to_notify(id)?);
-    let patched = json_patch(&there, &operation.body)?;
-    let wish: SubscriptionDataSubscriptions = decode_kept(&json::to_bytes(&patched))?;
-    let until_unix_ms = wish.expiry.as_deref().map(expiry).transpose()?;
     let written = server.written(operation);
-    server.repository.modify_to_notify(id, wish, until_unix_ms, written)?;
+    server.repository.modify_to_notify(id, written, |there| {
+        let patched = json_patch(&json::to_value(there), &operation.body)?;
+        let wish: SubscriptionDataSubscriptions = decode_kept(&json::to_bytes(&patched))?;
+        let until_unix_ms = wish.expiry.as_deref().map(expiry).transpose()?;
+        Ok((wish, until_unix_ms))
+    })?;
     Ok(server.told(Reply::no_content(), &Change::ToNotify(id.to_owned(), written.by)))
 }
 

@@ -13,29 +13,37 @@ use serde_json::Value;
 pub(super) struct Changed {
     pub(super) set: DataSet,
     pub(super) before: Option<Value>,
-    pub(super) now: Value,
+    pub(super) now: Option<Value>,
 }
 
 impl Repository {
-    /// Provisions a subscriber, replacing what was provisioned; what consumers wrote stays. Who monitors a data set that
-    /// has changed is notified, once it has.
+    /// Provisions a subscriber, replacing what was provisioned; what consumers wrote stays, the sequence number of its
+    /// credentials too: a UE refuses one that it has seen. Who monitors a data set that has changed is notified, once it
+    /// has.
     pub fn provision(&self, supi: &Supi, profile: impl Into<Profile>) {
-        let now = profile.into();
+        let mut now = profile.into();
         let known = self.subscribers.contains_key(supi);
         let before = {
             let mut subscriber = self.subscribers.entry(supi.clone()).or_default();
+            if known {
+                now.authentication.sequence_number =
+                    subscriber.profile.authentication.sequence_number.clone();
+            }
             std::mem::replace(&mut subscriber.profile, now.clone())
         };
         let changed = DataSet::ALL.into_iter().filter_map(|set| {
             let (before, now) = (known.then(|| before.set(set)), now.set(set));
-            (before.as_ref() != Some(&now)).then_some(Changed { set, before, now })
+            (before.as_ref() != Some(&now)).then_some(Changed { set, before, now: Some(now) })
         });
         self.to_notify.changed(supi, &changed.collect::<Vec<_>>());
     }
 
-    /// Removes a subscriber and whatever consumers wrote for it.
+    /// Removes a subscriber and whatever consumers wrote for it. Who monitors a data set is notified.
     pub fn remove(&self, supi: &Supi) -> Result<(), Failure> {
-        self.subscribers.remove(supi).map(|_| ()).ok_or_else(|| super::unknown(supi))
+        let (_, gone) = self.subscribers.remove(supi).ok_or_else(|| super::unknown(supi))?;
+        let set = |set| Changed { set, before: Some(gone.profile.set(set)), now: None };
+        self.to_notify.changed(supi, &DataSet::ALL.map(set));
+        Ok(())
     }
 
     /// A part of the profile.

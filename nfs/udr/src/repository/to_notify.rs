@@ -119,7 +119,7 @@ fn item(supi: &Supi, uri: &str, changed: &[Changed]) -> Option<NotifyItem> {
         _ => None,
     };
     let change = |c: &Changed| {
-        monitored(c.set).map(|path| ChangeItem::between(&path, c.before.clone(), Some(c.now.clone())))
+        monitored(c.set).map(|path| ChangeItem::between(&path, c.before.clone(), c.now.clone()))
     };
     let changes: Vec<_> = changed.iter().filter_map(change).collect();
     (!changes.is_empty()).then(|| NotifyItem { resource_id: uri.to_owned(), changes })
@@ -153,17 +153,19 @@ impl Repository {
         Ok((fresh, value, true))
     }
 
-    /// Writes a wish that is there again; its id stays.
+    /// Changes a wish, and until when it is wanted, in one step; its id stays.
     pub fn modify_to_notify(
         &self,
         id: &str,
-        wish: SubscriptionDataSubscriptions,
-        until_unix_ms: Option<i64>,
         written: Written,
+        change: impl FnOnce(
+            &SubscriptionDataSubscriptions,
+        ) -> Result<(SubscriptionDataSubscriptions, Option<i64>), Failure>,
     ) -> Result<(), Failure> {
         let mut wishes = self.to_notify.wishes();
-        let before = wishes.remove(id).ok_or_else(|| no_wish(id))?;
-        let before = Some(Box::new(Wish { before: None, ..before }));
+        let there = wishes.get(id).ok_or_else(|| no_wish(id))?;
+        let (wish, until_unix_ms) = change(&there.value)?;
+        let before = wishes.remove(id).map(|before| Box::new(Wish { before: None, ..before }));
         let value = SubscriptionDataSubscriptions { subscription_id: Some(id.to_owned()), ..wish };
         wishes.insert(id.to_owned(), Wish { value, until_unix_ms, written, before });
         Ok(())

@@ -1,0 +1,65 @@
+//! The configuration that is used: what was said, and the default of everything else.
+
+use super::{
+    AdminSection, ClientSection, Config, DeadlineSection, LoggerSection, NfSection, OpenapiSection,
+    ReleaseSection, SbiSection, SubscriberSection,
+};
+use crate::subscribers;
+use sbi::party::NfType;
+use sbi::policy::Policy;
+
+impl Config {
+    /// What was said, and the default of everything else. An NF's own section has what is its own alone: the rest is as
+    /// the sections for all NFs say.
+    #[must_use]
+    pub fn effective(&self) -> Config {
+        let mut policy = Policy::default();
+        self.deadline.iter().for_each(|said| said.decide(&mut policy.deadline));
+        self.release.iter().for_each(|said| said.decide(&mut policy.release));
+        self.client.iter().for_each(|said| said.decide(&mut policy));
+        let openapi = self.openapi.clone().unwrap_or_default();
+        let client = self.client.clone().unwrap_or_default();
+        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Config {
+            plmn: Some(self.home_plmn()),
+            addresses: Some(self.addresses.unwrap_or_default()),
+            logger: Some(LoggerSection { level: Some(self.log_level()) }),
+            admin: Some(AdminSection { bind: Some(self.lab_admin()) }),
+            openapi: Some(OpenapiSection { mode: Some(openapi.mode.unwrap_or_default()), ..openapi }),
+            deadline: Some(DeadlineSection::of(&policy.deadline)),
+            release: Some(ReleaseSection::of(&policy.release)),
+            client: Some(ClientSection { max_rsp_time_ms: Some(ms(policy.max_rsp_time)), ..client }),
+            drain_ms: Some(self.drain_ms.unwrap_or(ms(policy.drain))),
+            subscribers: Some(self.subscribers.clone().unwrap_or_else(default_subscribers)),
+            amf: self.effective_nf(NfType::Amf),
+            smf: self.effective_nf(NfType::Smf),
+            udm: self.effective_nf(NfType::Udm),
+            udr: self.effective_nf(NfType::Udr),
+            instances: self.instances.clone(),
+        }
+    }
+
+    fn effective_nf(&self, nf_type: NfType) -> Option<NfSection> {
+        let name = nf_type.name();
+        let said = self.section(name).cloned().unwrap_or_default();
+        let sbi = SbiSection { bind: Some(self.bind(name)), ..said.sbi.clone().unwrap_or_default() };
+        let nf = NfSection { sbi: Some(sbi), ..said };
+        let smf = self.smf_choices(name);
+        Some(match nf_type {
+            NfType::Amf => nf,
+            NfType::Smf => NfSection {
+                answer: Some(smf.answer),
+                procedure_timer_ms: u64::try_from(smf.procedure_timer.as_millis()).ok(),
+                ..nf
+            },
+            NfType::Udm => NfSection { hear_changes: Some(self.policy(name).hear_changes), ..nf },
+            NfType::Udr => NfSection { first_put: Some(self.first_put(name)), ..nf },
+        })
+    }
+}
+
+fn default_subscribers() -> Vec<SubscriberSection> {
+    let block = |supi, count| SubscriberSection::block(supi, count);
+    let foreign = subscribers::FOREIGN_SUPI.parse().expect("a SUPI");
+    vec![block(subscribers::supi(0), subscribers::DEFAULT_COUNT), block(foreign, 1)]
+}
