@@ -52,17 +52,11 @@ pub fn home_plmn() -> PlmnId {
 }
 
 /// Provisions the subscribers that a configuration names, or the default ones.
-///
-/// # Panics
-///
-/// If a block leaves its range of IMSIs; a configuration that was loaded has none.
 pub fn provision(repository: &Repository, config: &Config) {
     let Some(blocks) = &config.subscribers else { return provision_defaults(repository) };
     for block in blocks {
         let profile = block.profile();
-        for n in 0..block.count {
-            repository.provision(&block.supi.nth(n).expect("within the block"), profile.clone());
-        }
+        block.supis().for_each(|supi| repository.provision(&supi, profile.clone()));
     }
 }
 

@@ -114,6 +114,7 @@ fn a_wrong_configuration_is_named_with_line_and_caret_before_any_port_opens() {
             "subscribers: [{supi: imsi-001010000000001, k: secret}]\n",
             &["line 1", "32 hexadecimal digits", "^"],
         ),
+        ("subscribers: [{count: 2}]\n", &["line 1", "expected supi", "^"]),
         ("udm:\n  answer: early\n", &["line 2", "keys of an SMF", "^"]),
         ("udr: {type: udm}\n", &["line 1", "type: udm in the section of the udr", "^"]),
         ("instances: {smf-2: {}}\n", &["line 1", "expected type: one of amf, smf, udm, udr", "^"]),
@@ -202,6 +203,16 @@ fn a_lab_can_have_more_than_one_nf_of_a_type() {
     assert_eq!(void.as_array().unwrap().len(), 2, "two refusals: {void}");
     let ended = lab.stop("TERM");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[test]
+fn a_second_udr_has_data_of_its_own() {
+    let file = File::of("udr-2", &format!("{ANYWHERE}instances: {{udr-2: {{type: udr}}}}\n"));
+    let lab = NfProcess::spawn(&["lab", "-c", file.path()]);
+    lab.more_lines(4);
+    assert_eq!(established(&lab, 5_000)["outcome"], "established");
+    let held = |nf: &str| lab.tells(&format!("/mock5g/v1/held?nf={nf}")).as_array().unwrap().len();
+    assert_eq!((held("udr"), held("udr-2")), (3, 0));
 }
 
 /// `client` at the top names who stands in for the lab's own.

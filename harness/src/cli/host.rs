@@ -20,6 +20,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use udr::Repository;
 
 /// An address, and the option or key that says otherwise.
 pub(super) struct Place {
@@ -42,6 +43,7 @@ struct Bound {
     plan: Plan,
     listener: Box<dyn Listen>,
     api_root: String,
+    instance_id: NfInstanceId,
 }
 
 /// The line on stdout that says where an NF is.
@@ -59,7 +61,7 @@ pub(super) async fn host(plans: Vec<Plan>, admin: Place, config: &Config) -> Res
     let env = Env { schemas: schemas::wanted(config.openapi.as_ref())?, ..Env::system() };
     let mut bound = Vec::new();
     for plan in plans {
-        bound.push(bind(plan, &env).await?);
+        bound.push(bind(plan, &env, config).await?);
     }
     let (admin, admin_at) = listen_at(&env, &admin).await?;
     let admin_root = format!("http://{}", reachable(admin_at));
@@ -82,10 +84,12 @@ fn tell(ready: &Ready<'_>) -> io::Result<()> {
     out.flush()
 }
 
-async fn bind(plan: Plan, env: &Env) -> Result<Bound, String> {
+async fn bind(plan: Plan, env: &Env, config: &Config) -> Result<Bound, String> {
     let (listener, at) = listen_at(env, &plan.bind).await?;
     let api_root = plan.advertise.clone().unwrap_or_else(|| format!("http://{}", reachable(at)));
-    Ok(Bound { plan, listener, api_root })
+    let said = config.instance_id(&plan.name);
+    let instance_id = said.unwrap_or_else(|| NfInstanceId(env.entropy.uuid()));
+    Ok(Bound { plan, listener, api_root, instance_id })
 }
 
 async fn listen_at(env: &Env, place: &Place) -> Result<(Box<dyn Listen>, SocketAddr), String> {
@@ -113,38 +117,9 @@ fn own_address() -> Option<IpAddr> {
 }
 
 async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers) -> (Vec<Started>, Operator) {
-    let repository = Arc::default();
-    subscribers::provision(&repository, config);
-    env.directory.add(LOCAL_UDR, "udr");
-    for (nf_type, root) in bound.iter().flat_map(|b| &b.plan.peers) {
-        env.directory.add_foreign(root, nf_type.name());
-    }
-    let (mut here, mut amfs) = (BTreeMap::new(), BTreeMap::new());
-    let with_id = |b: Bound| {
-        let said = config.instance_id(&b.plan.name);
-        (said.unwrap_or_else(|| NfInstanceId(env.entropy.uuid())), b)
-    };
-    let bound: Vec<_> = bound.into_iter().map(with_id).collect();
-    for (id, Bound { plan, api_root, .. }) in &bound {
-        env.directory.add(api_root, &plan.name);
-        here.entry(plan.nf_type).or_insert_with(|| api_root.clone());
-        if plan.nf_type == NfType::Amf {
-            amfs.insert(*id, api_root.clone());
-        }
-    }
-    let keeps_subscribers = here.contains_key(&NfType::Udr);
-    let (mut started, mut keeps_own_data) = (Vec::new(), false);
-    for (instance_id, Bound { plan, listener, api_root }) in bound {
-        let is_told_of_amf = plan.peers.contains_key(&NfType::Amf);
-        let mut peers = here.clone();
-        peers.extend(plan.peers);
-        let repository = Arc::clone(&repository);
-        let (plmn, smf) = (config.home_plmn(), config.smf_choices(&plan.name));
-        let first_put = config.first_put(&plan.name);
-        // An AMF that the SMF is told to call is called for all.
-        let amfs = if is_told_of_amf { BTreeMap::new() } else { amfs.clone() };
-        let wiring = Wiring { peers, amfs, repository, plmn, smf, first_put };
-        keeps_own_data |= plan.nf_type == NfType::Udm && wiring.has_local_udr();
+    let site = Site::of(&bound, env, config);
+    let mut started = Vec::new();
+    for Bound { plan, listener, api_root, instance_id } in bound {
         let party = Party {
             name: plan.name.as_str().into(),
             nf_type: plan.nf_type,
@@ -153,12 +128,78 @@ async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers)
             env: env.for_nf(),
             policy: config.policy(&plan.name),
         };
-        started.push(registry::start(party, &wiring, listener, workers).await);
+        started.push(registry::start(party, &site.wiring(plan), listener, workers).await);
     }
     let nfs = started.iter().map(|started| started.handle.clone()).collect();
-    let local_udr = keeps_own_data.then(|| (LOCAL_UDR.to_owned(), Arc::clone(&repository)));
-    let repository = (keeps_subscribers || keeps_own_data).then_some(repository);
-    (started, Operator::of(Process { env: env.clone(), nfs, local_udr, repository }))
+    (started, Operator::of(site.process(nfs)))
+}
+
+/// What the NFs of a process have in common.
+struct Site<'a> {
+    env: &'a Env,
+    config: &'a Config,
+    repository: Arc<Repository>,
+    /// The first of each type.
+    here: BTreeMap<NfType, String>,
+    amfs: BTreeMap<NfInstanceId, String>,
+    /// The UDR that is told of by the operator plane.
+    first_udr: Option<String>,
+    /// Whether a UDM keeps its data itself.
+    keeps_own_data: bool,
+}
+
+impl<'a> Site<'a> {
+    fn of(bound: &[Bound], env: &'a Env, config: &'a Config) -> Self {
+        env.directory.add(LOCAL_UDR, "udr");
+        for (nf_type, root) in bound.iter().flat_map(|b| &b.plan.peers) {
+            env.directory.add_foreign(root, nf_type.name());
+        }
+        let (mut here, mut amfs) = (BTreeMap::new(), BTreeMap::new());
+        for Bound { plan, api_root, instance_id, .. } in bound {
+            env.directory.add(api_root, &plan.name);
+            here.entry(plan.nf_type).or_insert_with(|| api_root.clone());
+            if plan.nf_type == NfType::Amf {
+                amfs.insert(*instance_id, api_root.clone());
+            }
+        }
+        let first_udr = bound.iter().find(|b| b.plan.nf_type == NfType::Udr).map(|b| b.plan.name.clone());
+        let has_udr = |b: &Bound| here.contains_key(&NfType::Udr) || b.plan.peers.contains_key(&NfType::Udr);
+        let keeps_own_data = bound.iter().any(|b| b.plan.nf_type == NfType::Udm && !has_udr(b));
+        Site { env, config, repository: provisioned(config), here, amfs, first_udr, keeps_own_data }
+    }
+
+    fn wiring(&self, plan: Plan) -> Wiring {
+        // An AMF that the SMF is told to call is called for all.
+        let is_told_of_amf = plan.peers.contains_key(&NfType::Amf);
+        let is_another_udr = plan.nf_type == NfType::Udr && self.first_udr.as_ref() != Some(&plan.name);
+        let mut peers = self.here.clone();
+        peers.extend(plan.peers);
+        Wiring {
+            peers,
+            amfs: if is_told_of_amf { BTreeMap::new() } else { self.amfs.clone() },
+            repository: if is_another_udr { provisioned(self.config) } else { Arc::clone(&self.repository) },
+            plmn: self.config.home_plmn(),
+            smf: self.config.smf_choices(&plan.name),
+            first_put: self.config.first_put(&plan.name),
+        }
+    }
+
+    fn process(self, nfs: Vec<NfHandle>) -> Process {
+        let local_udr = self.keeps_own_data.then(|| (LOCAL_UDR.to_owned(), Arc::clone(&self.repository)));
+        let keeps_subscribers = self.first_udr.is_some() || self.keeps_own_data;
+        Process {
+            env: self.env.clone(),
+            nfs,
+            local_udr,
+            repository: keeps_subscribers.then_some(self.repository),
+        }
+    }
+}
+
+fn provisioned(config: &Config) -> Arc<Repository> {
+    let repository = Arc::default();
+    subscribers::provision(&repository, config);
+    repository
 }
 
 async fn until_stopped(started: Vec<Started>, operator: &Operator, signals: &mut Signals) -> Exit {

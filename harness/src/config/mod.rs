@@ -14,7 +14,7 @@ pub use section::{
     Addresses, AdminSection, ClientSection, DeadlineSection, Level, LoggerSection, OpenapiSection,
     ReleaseSection, SbiSection, SchemaMode,
 };
-pub use subscribers::{Key, ProfileSection, SliceSection, SubscriberSection};
+pub use subscribers::{Key, SliceSection, SubscriberSection};
 
 use crate::registry::SmfChoices;
 use api::common::{NfInstanceId, PlmnId};

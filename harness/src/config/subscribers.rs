@@ -5,14 +5,15 @@ use api::nudm_sdm::default_sm_data;
 use serde::{Deserialize, Deserializer, Serialize};
 use udr::Profile;
 
-/// `subscribers`: a block of subscribers with the same profile.
+/// `subscribers`: a block of subscribers with the same profile. On the operator plane, one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriberSection {
-    /// The first.
-    pub supi: Supi,
+    /// The first; mandatory in a configuration, on the operator plane the path says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supi: Option<Supi>,
     /// How many, counted up from the first.
-    #[serde(default = "one")]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
     /// Which slices they may use, and what in each.
     #[serde(default = "default_slices")]
@@ -25,26 +26,8 @@ pub struct SubscriberSection {
     pub opc: Option<Key>,
 }
 
-/// What is provisioned for one subscriber, as the operator plane takes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileSection {
-    /// Whose it is; the path says so too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub supi: Option<Supi>,
-    /// Which slices it may use, and what in each.
-    #[serde(default = "default_slices")]
-    pub slices: Vec<SliceSection>,
-    /// Its permanent key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub k: Option<Key>,
-    /// Its OPc.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opc: Option<Key>,
-}
-
-impl ProfileSection {
-    /// What goes with these slices and keys.
+impl SubscriberSection {
+    /// What is provisioned for each: what goes with these slices and keys.
     pub fn profile(&self) -> Profile {
         let slices = self.slices.iter().map(|s| (Snssai { sst: s.sst, sd: s.sd }, s.dnns.clone()));
         let mut profile = Profile::from(default_sm_data(slices));
@@ -66,8 +49,9 @@ impl ProfileSection {
             dnns: data.dnn_configurations.iter().flat_map(|all| all.keys()).cloned().collect(),
         });
         let keys = &profile.authentication;
-        ProfileSection {
+        SubscriberSection {
             supi: None,
+            count: 1,
             slices: slices.collect(),
             k: keys.enc_permanent_key.clone().map(Key),
             opc: keys.enc_opc_key.clone().map(Key),
@@ -82,6 +66,10 @@ fn one() -> u64 {
     1
 }
 
+fn is_one(count: &u64) -> bool {
+    *count == 1
+}
+
 fn default_slices() -> Vec<SliceSection> {
     vec![SliceSection { sst: 1, sd: None, dnns: default_dnns() }]
 }
@@ -93,22 +81,22 @@ fn default_dnns() -> Vec<Dnn> {
 impl SubscriberSection {
     /// So many, with the profile of a default subscriber.
     pub(super) fn block(supi: Supi, count: u64) -> Self {
-        SubscriberSection { supi, count, slices: default_slices(), k: None, opc: None }
+        SubscriberSection { supi: Some(supi), count, slices: default_slices(), k: None, opc: None }
     }
 
-    /// What is provisioned for each.
-    pub fn profile(&self) -> Profile {
-        let SubscriberSection { slices, k, opc, .. } = self.clone();
-        ProfileSection { supi: None, slices, k, opc }.profile()
+    /// The SUPIs of the block.
+    pub fn supis(&self) -> impl Iterator<Item = Supi> {
+        (0..self.count).filter_map(|n| self.supi.as_ref()?.nth(n))
     }
 
     fn checked(self) -> Result<Self, String> {
+        let supi = self.supi.as_ref().ok_or("expected supi, the first of the block")?;
         if !(1..=MAX_BLOCK).contains(&self.count) {
-            return Err(format!("{}: expected a count from 1 to {MAX_BLOCK}", self.supi));
+            return Err(format!("{supi}: expected a count from 1 to {MAX_BLOCK}"));
         }
-        match self.supi.nth(self.count - 1) {
+        match supi.nth(self.count - 1) {
             Some(_) => Ok(self),
-            None => Err(format!("{}: {} do not fit behind it", self.supi, self.count)),
+            None => Err(format!("{supi}: {} do not fit behind it", self.count)),
         }
     }
 }

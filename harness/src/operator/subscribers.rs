@@ -1,7 +1,7 @@
 //! Subscribers, changed while the NFs run: who subscribed to their data is notified, UDR to UDM to consumer.
 
 use super::Operator;
-use crate::config::ProfileSection;
+use crate::config::SubscriberSection;
 use actix_web::web;
 use api::common::Supi;
 use api::decode::{Ie, decode};
@@ -12,7 +12,7 @@ use sbi::server::{Failure, Reply};
 use std::sync::Arc;
 use udr::Repository;
 
-impl Ie for ProfileSection {
+impl Ie for SubscriberSection {
     const MANDATORY: &'static [&'static str] = &[];
 }
 
@@ -24,15 +24,20 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 /// 201 for a new subscriber, 200 for one that is changed. What consumers wrote stays.
 async fn put(supi: web::Path<String>, body: Bytes, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let (repository, supi) = (repository(&operator)?, variable::<Supi>("supi", &supi)?);
-    let profile: ProfileSection = decode(&body)?;
+    let profile: SubscriberSection = decode(&body)?;
     if let Some(other) = profile.supi.as_ref().filter(|other| **other != supi) {
         let reason = format!("expected {supi}, as in the path, or nothing");
         let problem = ProblemDetails::plain(400, format!("/supi: found {other}, {reason}"));
         return Err(problem.with_param(InvalidParam::body("/supi", reason)).into());
     }
+    if profile.count != 1 {
+        let problem =
+            ProblemDetails::plain(400, "/count: expected 1, or nothing: the path names one subscriber");
+        return Err(problem.with_param(InvalidParam::body("/count", "expected 1, or nothing")).into());
+    }
     let is_new = repository.provisioned(&supi, |_| ()).is_err();
     repository.provision(&supi, profile.profile());
-    let shown = ProfileSection { supi: Some(supi.clone()), ..profile };
+    let shown = SubscriberSection { supi: Some(supi.clone()), ..profile };
     Ok(match is_new {
         true => {
             let location = format!("/mock5g/v1/subscribers/{}", api::percent::encoded(supi.as_str()));
@@ -44,8 +49,8 @@ async fn put(supi: web::Path<String>, body: Bytes, operator: web::Data<Operator>
 
 async fn get(supi: web::Path<String>, operator: web::Data<Operator>) -> Result<Reply, Failure> {
     let (repository, supi) = (repository(&operator)?, variable::<Supi>("supi", &supi)?);
-    let profile = repository.provisioned(&supi, ProfileSection::of)?;
-    Ok(Reply::ok(&ProfileSection { supi: Some(supi), ..profile }))
+    let profile = repository.provisioned(&supi, SubscriberSection::of)?;
+    Ok(Reply::ok(&SubscriberSection { supi: Some(supi), ..profile }))
 }
 
 /// The subscriber, and whatever consumers wrote for it, is not there any more.
