@@ -162,7 +162,7 @@ impl FaultSpec {
         };
         Ok(Rule {
             at: self.at,
-            peer: spec.peer,
+            peer: spec.peer.map(|peer| peer.to_ascii_lowercase()),
             method: spec.method.map(method).transpose()?,
             path: spec.path.map(|path| path_pattern(&path, &apis)).transpose()?,
             header: spec.header.map(header_pattern).transpose()?,

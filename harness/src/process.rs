@@ -125,11 +125,14 @@ impl Process {
 
     /// Forgets contexts, what consumers wrote, settled resources, events and requests.
     pub async fn forget(&self) {
-        for nf in &self.nfs {
-            nf.forget().await;
-        }
         if let Some((_, repository)) = &self.local_udr {
             repository.forget();
+        }
+        // Producers before their consumers: what a consumer makes once it has forgotten is not forgotten any more.
+        let mut producers_first: Vec<_> = self.nfs.iter().collect();
+        producers_first.sort_by_key(|nf| std::cmp::Reverse(nf.party.nf_type));
+        for nf in producers_first {
+            nf.forget().await;
         }
         self.env.events.clear();
         self.env.traffic.clear();

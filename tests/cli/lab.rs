@@ -262,6 +262,15 @@ fn a_busy_port_of_a_lab_is_named_with_its_key() {
 }
 
 #[test]
+fn a_lab_in_which_others_stand_in_for_all_starts_nothing() {
+    let all = ["amf", "smf", "udm", "udr"].map(|nf| format!("{nf}: 'http://127.0.0.1:9'")).join(", ");
+    let file = File::of("none", &format!("client: {{{all}}}\n"));
+    let output = mock5g(&["lab", "-c", file.path()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to start"));
+}
+
+#[test]
 fn two_nfs_cannot_have_one_instance_id() {
     let id = "nf_instance_id: 11111111-1111-4111-8111-111111111111";
     let file = File::of("ids", &format!("amf: {{{id}}}\ninstances: {{amf-2: {{type: amf, {id}}}}}\n"));

@@ -150,6 +150,7 @@ fn every_effect_of_a_fault_rule_reaches_the_client() {
             }
             (Value::Object(_), _) => assert_eq!(answer.header("retry-after"), "7"),
             (_, Value::Object(_)) => {
+                assert_eq!(answer.header("server"), whole.header("server"), "other headers stay");
                 let is_error = status == Some(504);
                 let media_type = if is_error { "application/problem+json" } else { "application/json" };
                 assert_eq!(

@@ -46,6 +46,10 @@ pub(super) async fn run(args: LabArgs) -> Exit {
         eprintln!("error: nf_instance_id {id} of {name} is another NF's too: they could not be told apart");
         return Exit::Usage;
     }
+    if config.nfs().is_empty() {
+        eprintln!("error: client names another NF for each of the lab's own, so there is nothing to start");
+        return Exit::Usage;
+    }
     let plans = config.nfs().into_iter().map(|(name, nf_type)| plan(name, nf_type, &config)).collect();
     let admin = Place { at: config.lab_admin(), option: "admin.bind in the configuration".into() };
     super::told_by_host(host(plans, admin, &config).await)

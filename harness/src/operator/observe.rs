@@ -125,7 +125,7 @@ async fn requests(request: HttpRequest, operator: web::Data<Operator>) -> Result
     let (traffic, nf) = (operator.process.env.traffic.clone(), nf.map(str::to_owned));
     // Long bodies take long to write out, and new connections are accepted on this thread.
     let written = web::block(move || {
-        let exchanges = traffic.after(nf.as_deref(), after);
+        let exchanges = traffic.shown_after(nf.as_deref(), after);
         sbi::json::to_bytes(&exchanges.into_iter().map(Shown::from).collect::<Vec<_>>())
     });
     let body = written.await.map_err(|_| ProblemDetails::plain(503, "the operator plane is stopping"))?;

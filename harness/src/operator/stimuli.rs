@@ -100,6 +100,9 @@ struct Ended {
     location: Option<String>,
     trace: TraceId,
     answers: Vec<Seen>,
+    /// Why there is no answer, where none came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     late_answer: Option<Seen>,
 }
@@ -184,11 +187,14 @@ fn ended(outcome: &Outcome, events: &[Event]) -> Ended {
         Outcome::Refused { .. } | Outcome::GaveUp { .. } => None,
     };
     let answers = seen(Kind::UpstreamAnswered).collect();
+    let failed = events.iter().rfind(|e| e.trace == trace && e.event == Kind::UpstreamFailed);
+    let reason = failed.and_then(|e| e.detail.clone()).filter(|_| location.is_none());
     Ended {
         outcome: outcome.as_str(),
         location,
         trace,
         answers,
+        reason,
         late_answer: seen(Kind::ResponseLate).next_back(),
     }
 }

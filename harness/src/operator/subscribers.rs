@@ -37,7 +37,8 @@ async fn put(supi: web::Path<String>, body: Bytes, operator: web::Data<Operator>
     }
     let is_new = repository.provisioned(&supi, |_| ()).is_err();
     repository.provision(&supi, profile.profile());
-    let shown = SubscriberSection { supi: Some(supi.clone()), ..profile };
+    let shown = repository.provisioned(&supi, SubscriberSection::of)?;
+    let shown = SubscriberSection { supi: Some(supi.clone()), ..shown };
     Ok(match is_new {
         true => {
             let location = format!("/mock5g/v1/subscribers/{}", api::percent::encoded(supi.as_str()));

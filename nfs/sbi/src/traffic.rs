@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How many requests a process remembers; older ones are forgotten.
 pub const MAX_EXCHANGES: usize = 1_000;
 
+/// How many bytes of bodies are shown at once; the rest is asked for by the number of the last.
+pub const MAX_SHOWN_BODIES: usize = 8 * 1024 * 1024;
+
 /// How much of a body is remembered, in bytes.
 pub const MAX_RECORDED_BODY: usize = 64 * 1024;
 
@@ -106,6 +109,18 @@ impl Traffic {
         ring.kept.push_back(exchange);
         drop(ring);
         drop(forgotten);
+    }
+
+    /// The same as [`Traffic::after`], at most [`MAX_SHOWN_BODIES`] of bodies.
+    pub fn shown_after(&self, nf: Option<&str>, seq: u64) -> Vec<(u64, Exchange)> {
+        let mut bytes = 0;
+        let fits = |(_, exchange): &(u64, Exchange)| {
+            let before = bytes;
+            bytes += exchange.request.body.len()
+                + exchange.answer.as_ref().map_or(0, |(_, answer)| answer.body.len());
+            before == 0 || bytes <= MAX_SHOWN_BODIES
+        };
+        self.after(nf, seq).into_iter().take_while(fits).collect()
     }
 
     /// The exchanges after number `seq` that are still remembered, numbered, only those of the NF `nf` if one is named.
@@ -265,6 +280,15 @@ mod tests {
         assert_eq!((kept.len(), kept[0].0), (MAX_EXCHANGES, 4));
         assert_eq!(traffic.after(None, kept[MAX_EXCHANGES - 1].0 - 1).len(), 1);
         assert!(traffic.after(Some("udm"), 0).is_empty());
+    }
+
+    #[test]
+    fn so_many_bytes_are_shown_at_once() {
+        let traffic = Traffic::default();
+        (0..200).for_each(|_| traffic.record(exchange("smf", &[b'x'; MAX_RECORDED_BODY])));
+        let first = traffic.shown_after(None, 0);
+        assert_eq!(first.len(), MAX_SHOWN_BODIES / MAX_RECORDED_BODY);
+        assert_eq!(traffic.shown_after(None, first[first.len() - 1].0).len(), 200 - first.len());
     }
 
     #[test]

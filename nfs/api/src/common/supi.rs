@@ -37,6 +37,9 @@ impl Supi {
 
     /// The IMSI `n` further on, with as many digits: the members of a block of subscribers. None past the last one.
     pub fn nth(&self, n: u64) -> Option<Supi> {
+        if n == 0 {
+            return Some(self.clone());
+        }
         let first = self.imsi_digits()?;
         let number = first.parse::<u64>().ok()?.checked_add(n)?;
         let digits = format!("{number:0width$}", width = first.len());

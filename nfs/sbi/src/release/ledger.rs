@@ -36,6 +36,8 @@ pub(super) struct Inner {
     shard: usize,
     table: RefCell<Table>,
     closed: Cell<bool>,
+    /// Attempts up to this one can commit no more.
+    forgotten: Cell<AttemptId>,
     given_up: mpsc::UnboundedSender<AttemptId>,
 }
 
@@ -50,6 +52,7 @@ impl Ledger {
             shard,
             table: RefCell::default(),
             closed: Cell::new(false),
+            forgotten: Cell::new(AttemptId(0)),
             given_up,
         }));
         let served = Rc::downgrade(&ledger.0);
@@ -228,6 +231,9 @@ impl Ledger {
         if self.0.closed.get() {
             return Err(STOPPING);
         }
+        if attempt <= self.0.forgotten.get() {
+            return Err("its operator has reset this NF meanwhile");
+        }
         let attempt = Holder::Attempt(attempt);
         for id in self.held_by(&attempt) {
             if matches!(self.with(id, Entry::state), Some(State::Held | State::Owned)) {
@@ -286,8 +292,10 @@ impl Ledger {
         join_all(owners.iter().map(|owner| self.leave_all(owner))).await;
     }
 
-    /// The same of all who own something now, in the background: their contexts are forgotten.
+    /// The same of all who own something now, in the background: their contexts are forgotten. Attempts that are under way
+    /// may have made what its producer has forgotten: they commit nothing any more.
     pub fn disown_forgotten(&self) {
+        self.0.forgotten.set(self.next_attempt());
         let (ledger, owners) = (self.clone(), self.owners());
         tokio::task::spawn_local(async move {
             join_all(owners.iter().map(|owner| ledger.leave_all(owner))).await;
