@@ -36,8 +36,8 @@ pub(super) struct Inner {
     shard: usize,
     table: RefCell<Table>,
     closed: Cell<bool>,
-    /// Attempts up to this one can commit no more.
-    forgotten: Cell<AttemptId>,
+    /// Attempts up to this one can commit no more, and what is numbered up to this one is not joined any more.
+    forgotten: Cell<(AttemptId, ObligationId)>,
     given_up: mpsc::UnboundedSender<AttemptId>,
 }
 
@@ -52,7 +52,7 @@ impl Ledger {
             shard,
             table: RefCell::default(),
             closed: Cell::new(false),
-            forgotten: Cell::new(AttemptId(0)),
+            forgotten: Cell::new((AttemptId(0), ObligationId(0))),
             given_up,
         }));
         let served = Rc::downgrade(&ledger.0);
@@ -231,7 +231,7 @@ impl Ledger {
         if self.0.closed.get() {
             return Err(STOPPING);
         }
-        if attempt <= self.0.forgotten.get() {
+        if attempt <= self.0.forgotten.get().0 {
             return Err("its operator has reset this NF meanwhile");
         }
         let attempt = Holder::Attempt(attempt);
@@ -249,7 +249,7 @@ impl Ledger {
     /// Lets an attempt have what is there in a shared slot, which it has taken: whether anything is.
     pub(super) fn join(&self, attempt: AttemptId, slot: &SlotKey) -> bool {
         let there = self.in_slot(slot, |e| matches!(e.state(), State::Held | State::Owned));
-        let Some(id) = there.last() else { return false };
+        let Some(id) = there.last().filter(|id| **id > self.0.forgotten.get().1) else { return false };
         self.0.table.borrow_mut().join(*id, Holder::Attempt(attempt));
         true
     }
@@ -295,7 +295,7 @@ impl Ledger {
     /// The same of all who own something now, in the background: their contexts are forgotten. Attempts that are under way
     /// may have made what its producer has forgotten: they commit nothing any more.
     pub fn disown_forgotten(&self) {
-        self.0.forgotten.set(self.next_attempt());
+        self.0.forgotten.set((self.next_attempt(), self.0.table.borrow().newest()));
         let (ledger, owners) = (self.clone(), self.owners());
         tokio::task::spawn_local(async move {
             join_all(owners.iter().map(|owner| ledger.leave_all(owner))).await;

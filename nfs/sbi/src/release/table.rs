@@ -155,6 +155,11 @@ impl Table {
         AttemptId(self.attempts)
     }
 
+    /// The newest obligation's number.
+    pub(super) fn newest(&self) -> ObligationId {
+        ObligationId(self.obligations)
+    }
+
     pub(super) fn insert(&mut self, entry: Entry) -> ObligationId {
         self.obligations += 1;
         let id = ObligationId(self.obligations);
