@@ -10,7 +10,7 @@ use sbi::env::{Entropy, Env};
 use sbi::fault::{Effect, Rule};
 use sbi::party::{NfType, Party, Served};
 use sbi::policy::Policy;
-use sbi::release::{Attempt, Creation, Ledger, Settle, SlotKey, State, Undo};
+use sbi::release::{Attempt, Creation, Ledger, SlotKey, State, Undo};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -231,7 +231,7 @@ impl Stage {
             call: Call::new(http::Method::PUT, URI).with_json(&value(n)),
             undo: Undo::delete_there("").into(),
             before: before.map(value),
-            settle: Settle::KnownUri,
+            settle: None,
             slot: Some(slot),
         };
         if create == Create::NotSent {

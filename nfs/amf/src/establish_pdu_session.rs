@@ -145,10 +145,10 @@ impl Core {
             kind: "sm-context",
             undo: Undo::post_location("/release", json::to_value(&released)).into(),
             before: None,
-            settle: Settle::Repeat {
+            settle: Some(Settle::Repeat {
                 older: self.read_older(key, &call.uri).map(Box::new),
                 call: Box::new(Call { timing: TimingMode::True, ..call.clone() }),
-            },
+            }),
             slot: Some(SlotKey::Subject(format!("sm-context {} {}", key.pdu_session_id, key.supi).into())),
             call,
         }

@@ -132,7 +132,7 @@ impl Core {
             call: Call { timing, ..Call::new(Method::PUT, &uri).with_json(&registration) },
             undo: Undo::patch_there(MERGE_PATCH, purge).done_if(403, Some("INVALID_GUAMI")).into(),
             before: older.as_ref().map(json::to_value),
-            settle: Settle::KnownUri,
+            settle: None,
             slot: Some(SlotKey::Uri(uri.into())),
         }
     }
@@ -150,7 +150,7 @@ impl Core {
             call: Call { timing, ..post(&subscription) },
             undo: Undo::delete_location().into(),
             before: None,
-            settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
+            settle: Some(Settle::Repeat { call: Box::new(post(&unique)), older: None }),
             slot: None,
         }
     }

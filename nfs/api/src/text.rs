@@ -40,8 +40,8 @@ fn shown(text: &str) -> String {
 macro_rules! text {
     ($(#[$meta:meta])* $name:ident: $expected:literal, $valid:expr) => {
         $(#[$meta])*
-        #[derive(Clone, serde::Serialize, serde::Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, serde::Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(std::sync::Arc<str>);
 
         impl $name {
@@ -60,9 +60,9 @@ macro_rules! text {
             }
         }
 
-        impl From<$name> for String {
-            fn from(text: $name) -> String {
-                text.as_str().to_owned()
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 

@@ -1,4 +1,5 @@
-//! Names for authorities, so that events can say `udm` instead of `127.0.0.1:43121`.
+//! Names for authorities and signatures, so that events can say `udm` instead of `127.0.0.1:43121`, and which NFs are of
+//! this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

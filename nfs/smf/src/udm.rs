@@ -112,7 +112,7 @@ impl Core {
             call: post(&subscription),
             undo: self.undo.subscription.clone(),
             before: None,
-            settle: Settle::Repeat { call: Box::new(post(&unique)), older: None },
+            settle: Some(Settle::Repeat { call: Box::new(post(&unique)), older: None }),
             slot: None,
         };
         (callback, creation)
@@ -136,7 +136,7 @@ impl Core {
             call: Call::new(Method::PUT, &uri).with_json(&registration),
             undo: self.undo.registration.clone(),
             before: older.as_ref().map(json::to_value),
-            settle: Settle::KnownUri,
+            settle: None,
             slot: Some(slot),
         };
         attempt.create_in(taken, creation).await?;

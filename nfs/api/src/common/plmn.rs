@@ -3,6 +3,8 @@
 use super::{Malformed, digits, hex_digits};
 use crate::text::text;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 use std::{fmt, str::FromStr};
 
 text! {
@@ -19,8 +21,41 @@ text! {
 
 text! {
     /// The network identifier of an SNPN: eleven hexadecimal digits, TS 29.571 §5.4.2 (Rel-17).
-    #[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    /// Kept as it was given, compared in any case.
+    #[derive(Debug)]
     Nid: "eleven hexadecimal digits", |s| hex_digits(s, 11)
+}
+
+impl Nid {
+    fn folded(&self) -> String {
+        self.as_str().to_ascii_lowercase()
+    }
+}
+
+impl PartialEq for Nid {
+    fn eq(&self, other: &Nid) -> bool {
+        self.as_str().eq_ignore_ascii_case(other.as_str())
+    }
+}
+
+impl Eq for Nid {}
+
+impl Hash for Nid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.folded().hash(state);
+    }
+}
+
+impl Ord for Nid {
+    fn cmp(&self, other: &Nid) -> Ordering {
+        self.folded().cmp(&other.folded())
+    }
+}
+
+impl PartialOrd for Nid {
+    fn partial_cmp(&self, other: &Nid) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 text! {
@@ -99,6 +134,17 @@ pub struct Guami {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn networks_are_the_same_however_their_nid_is_written() {
+        let snpn = |nid: &str| PlmnId {
+            nid: Some(nid.parse().expect("a NID")),
+            ..PlmnId::new("001", "01").expect("a network")
+        };
+        let (one, other) = (snpn("000007ed9d5"), snpn("000007ED9D5"));
+        assert_eq!((&one, one.cmp(&other)), (&other, Ordering::Equal));
+        assert_eq!(std::collections::HashSet::from([one, other]).len(), 1);
+    }
 
     #[test]
     fn amf_ids_are_the_same_in_any_case() {

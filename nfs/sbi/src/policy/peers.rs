@@ -119,15 +119,12 @@ impl Peers {
 
     fn objection_to(&self, network: &Network) -> Option<String> {
         let is_home = self.home.as_ref().is_none_or(|home| network == home);
-        let said = if self.said.is_empty() { None } else { self.said.get(&Peer::Network(network.clone())) };
+        let said = self.said.get(&Peer::Network(network.clone()));
         let honoured = said.map_or(is_home, |said| *said == Regard::Honour);
         (!honoured).then(|| format!("they come from network {network}; deadline.peers may honour it"))
     }
 
     fn objection_to_nf(&self, headers: &HeaderMap) -> Option<String> {
-        if self.said.is_empty() {
-            return None;
-        }
         let agent = headers.get(USER_AGENT)?.to_str().ok()?.to_ascii_lowercase();
         let said = |name: &str| self.said.get(&Peer::Nf(name.to_owned()));
         let regard = said(&agent).or_else(|| said(&agent_type(headers)?))?;

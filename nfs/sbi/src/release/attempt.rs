@@ -26,8 +26,8 @@ pub struct Creation {
     pub undo: Arc<Undo>,
     /// What the URI held before, as far as this NF has to restore it: giving up puts it back instead.
     pub before: Option<Value>,
-    /// How to find out what became of it if its answer is lost.
-    pub settle: Settle,
+    /// How to find out what became of it if its answer is lost; `None` if its URI is known beforehand.
+    pub settle: Option<Settle>,
     /// Where attempts of the same context meet.
     pub slot: Option<SlotKey>,
 }
@@ -150,15 +150,11 @@ impl Attempt {
             Some(SlotKey::Uri(uri)) if **uri == *creation.call.uri => uri.clone(),
             _ => creation.call.uri.as_str().into(),
         };
-        let settle = match &creation.settle {
-            Settle::KnownUri => None,
-            settle => Some(Box::new(settle.clone())),
-        };
         let intent = Intent {
             kind: creation.kind,
             undo: creation.undo.clone(),
             before: creation.before.clone().map(Box::new),
-            settle,
+            settle: creation.settle.clone().map(Box::new),
             slot: creation.slot.clone(),
             label,
             place: Place::Sent(target),

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 impl Ledger {
-    /// `holder` needs nothing any more: what nobody else needs is released, newest first. The next begins when the one
+    /// `holder` needs nothing any more: what nobody else needs is released, what it came to hold last first. The next begins when the one
     /// before had its first answer, or after `release.wait_ms`; one failure never stops the others.
     pub(super) async fn leave_all(&self, holder: &Holder) {
         let wait = self.0.client.party().policy.release.wait;
@@ -150,7 +150,6 @@ impl Ledger {
             return Some(Fact::ReleaseFailed);
         };
         match *settle {
-            Settle::KnownUri => Some(Fact::ReleaseFailed),
             Settle::Repeat { call, older: None } => self.settle_by_repeat(id, *call).await,
             Settle::Repeat { call, older: Some(older) } => self.settle_unless_older(id, *call, *older).await,
             Settle::RepeatAtOurs(call) if self.may_repeat(&call) => self.settle_by_repeat(id, *call).await,
@@ -188,14 +187,11 @@ impl Ledger {
         match &outcome {
             Ok(answer) if answer.status.is_success() => {
                 let Some(location) = answer.location() else { return Some(self.failed(id, &outcome)) };
-                let location = location.to_owned();
-                if self.is_at_another(id, &location) {
+                let uri = self.with(id, |e| resolve(e.intent.place.target(), location))?;
+                if self.is_at_another(id, &uri) {
                     return Some(Fact::ReleaseFoundNothing);
                 }
-                self.with_mut(id, |e| {
-                    let uri = resolve(e.intent.place.target(), &location);
-                    e.intent.place.found_at(&uri);
-                });
+                self.with_mut(id, |e| e.intent.place.found_at(&uri));
                 self.supersede_subject(id);
                 self.release_found(id).await
             }
@@ -205,9 +201,8 @@ impl Ledger {
     }
 
     /// Whether another create of ours made what is there: then its producer did not tell this one's from that one's.
-    fn is_at_another(&self, id: ObligationId, location: &str) -> bool {
-        let Some(uri) = self.with(id, |e| resolve(e.intent.place.target(), location)) else { return false };
-        self.find(|e| e.intent.place.uri() == Some(&*uri)).into_iter().any(|other| other != id)
+    fn is_at_another(&self, id: ObligationId, uri: &str) -> bool {
+        self.find(|e| e.intent.place.uri() == Some(uri)).into_iter().any(|other| other != id)
     }
 
     async fn settle_by_reading(&self, id: ObligationId, read: Settle) -> Option<Fact> {

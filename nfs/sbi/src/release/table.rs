@@ -221,7 +221,7 @@ impl Table {
     }
 }
 
-/// The entries that share a key, oldest first.
+/// The entries that share a key, in the order in which they came to it.
 pub(super) struct Index<K: Ord>(BTreeMap<K, SmallVec<[ObligationId; 2]>>);
 
 impl<K: Ord> Default for Index<K> {

@@ -115,8 +115,6 @@ fn below(uri: &str, suffix: &str) -> String {
 /// How to find out what became of a create whose answer, and so its `Location`, was lost.
 #[derive(Clone, Debug)]
 pub enum Settle {
-    /// Nothing to find out: the URI is known.
-    KnownUri,
     /// Send the create again in a form that finds the first one, then release what it returns (R6, R9).
     Repeat {
         /// The create.
@@ -144,7 +142,6 @@ impl Settle {
     /// The body with which the create was sent, as far as it is known.
     pub(super) fn sent(&self) -> String {
         match self {
-            Settle::KnownUri => String::new(),
             Settle::Repeat { call, .. } | Settle::RepeatAtOurs(call) => {
                 String::from_utf8_lossy(&call.body).into_owned()
             }

@@ -87,18 +87,14 @@ async fn apply_to_response(fault: Fault, end: End, gone: &Gone) -> End {
 
 /// The answer with what the rule wants otherwise.
 fn alter(mut answer: hyper::Response<ResponseBody>, altered: &Altered) -> hyper::Response<ResponseBody> {
+    let may_be = |s: &StatusCode| altered.body.is_some() || answer.status().is_success() || !s.is_success();
+    if let Some(status) = altered.status.filter(may_be) {
+        *answer.status_mut() = status;
+    }
     if let Some((content_type, body)) = &altered.body {
-        if let Some(status) = altered.status {
-            *answer.status_mut() = status;
-        }
         answer.headers_mut().insert(CONTENT_TYPE, content_type.clone());
         answer.headers_mut().remove(CONTENT_LENGTH);
         *answer.body_mut() = ResponseBody::bytes(body.clone());
-        altered.alter(answer.headers_mut());
-        return bodiless(answer);
-    }
-    if let Some(status) = altered.status.filter(|s| answer.status().is_success() || !s.is_success()) {
-        *answer.status_mut() = status;
     }
     altered.alter(answer.headers_mut());
     bodiless(answer)

@@ -9,7 +9,7 @@ use http::Method;
 use sbi::client::{Answer, Call, Upstream};
 use sbi::json;
 use sbi::party::Served;
-use sbi::release::{Attempt, Creation, OwnerKey, Settle, SlotKey, Undo};
+use sbi::release::{Attempt, Creation, OwnerKey, SlotKey, Undo};
 use sbi::server::Failure;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ impl Core {
             call: Call::new(Method::PUT, &uri).with_json(value),
             undo: Undo::delete_there("").into(),
             before: before.as_ref().map(json::to_value),
-            settle: Settle::KnownUri,
+            settle: None,
             slot: Some(slot),
         };
         attempt.create_in(taken, creation).await?;
@@ -82,7 +82,7 @@ impl Core {
             // There is no DELETE.
             undo: Undo::patch_there(JSON_PATCH, purge()).into(),
             before: before.as_ref().map(json::to_value),
-            settle: Settle::KnownUri,
+            settle: None,
             slot: Some(slot),
         };
         attempt.create_in(taken, creation).await?;

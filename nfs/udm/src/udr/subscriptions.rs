@@ -29,12 +29,12 @@ impl Core {
             call: Call::new(Method::POST, &collection).with_json(&stored),
             undo: Undo::delete_location().into(),
             before: None,
-            settle: Settle::Read {
+            settle: Some(Settle::Read {
                 collection,
                 id_attribute: "subscriptionId",
                 proposed_id: id,
                 like: json::to_value(&stored),
-            },
+            }),
             slot: None,
         };
         if_kept(attempt.create(creation).await)
@@ -62,7 +62,7 @@ impl Core {
             call: post(&wish),
             undo: Undo::delete_location().into(),
             before: None,
-            settle: Settle::RepeatAtOurs(Box::new(post(&unique))),
+            settle: Some(Settle::RepeatAtOurs(Box::new(post(&unique)))),
             slot: None,
         };
         if_kept(attempt.create(creation).await)
