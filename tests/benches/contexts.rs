@@ -34,9 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[actix::main]
 async fn main() {
     memory().await;
-    if std::env::var("ONLY_MEM").is_err() {
-        rates().await;
-    }
+    rates().await;
 }
 
 /// An SMF alone: its UDM answers and keeps nothing, and nobody keeps what the SMF answers.
