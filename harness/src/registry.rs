@@ -4,6 +4,7 @@ use crate::process::NfHandle;
 use amf::Amf;
 use api::common::{NfInstanceId, PlmnId};
 use sbi::client::not_given;
+use sbi::journal::{Journal, Opened, RecoveredNf, StoreError};
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::policy::Network;
@@ -12,6 +13,7 @@ use smf::Smf;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use thiserror::Error;
 use udm::Udm;
 use udr::{FirstPut, Repository, Udr};
 
@@ -101,13 +103,61 @@ pub struct Started {
     pub port: Port,
 }
 
-/// Starts an NF of the party's type.
+/// Takes over the journal of an NF that is about to start.
+fn begin_journal(party: &mut Party, opened: Opened, workers: &Workers) -> Result<RecoveredNf, StoreError> {
+    let (journal, recovered) = Journal::begin(opened, party, workers)?;
+    party.journal = Some(journal);
+    Ok(recovered)
+}
+
+/// The subscribers' data that an NF keeps itself are in its journal.
+fn restore_data(party: &Party, wiring: &Wiring, recovered: &RecoveredNf) -> Result<(), String> {
+    let keeps_data = match party.nf_type {
+        NfType::Udr => true,
+        NfType::Udm => wiring.has_local_udr(),
+        NfType::Amf | NfType::Smf => false,
+    };
+    if let (true, Some(journal)) = (keeps_data, &party.journal) {
+        party.env.events.requests_after(wiring.repository.restore(&recovered.items)?);
+        wiring.repository.keep_in(journal.clone());
+    }
+    Ok(())
+}
+
+/// Why an NF does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Its journal cannot be taken over.
+    #[error("its journal cannot be taken over: {0}")]
+    Store(#[from] StoreError),
+    /// What its journal has cannot be understood.
+    #[error("its journal cannot be understood: {0}")]
+    Records(String),
+}
+
+/// Starts an NF of the party's type, with what its journal has if it has one.
 pub async fn start(
     mut party: Party,
     wiring: &Wiring,
     listener: Box<dyn Listen>,
     workers: &Workers,
-) -> Started {
+    journal: Option<Opened>,
+) -> Result<Started, StartError> {
+    let recovered = match journal {
+        Some(opened) => begin_journal(&mut party, opened, workers)?,
+        None => RecoveredNf::default(),
+    };
+    restore_data(&party, wiring, &recovered).map_err(StartError::Records)?;
+    start_with(party, wiring, listener, workers, recovered).await.map_err(StartError::Records)
+}
+
+async fn start_with(
+    mut party: Party,
+    wiring: &Wiring,
+    listener: Box<dyn Listen>,
+    workers: &Workers,
+    recovered: RecoveredNf,
+) -> Result<Started, String> {
     Arc::make_mut(&mut party.policy.deadline.peers).home = Some(network_of(&wiring.plmn));
     party.env.directory.add_signature(party.signature(), party.name.clone());
     match party.nf_type {
@@ -117,10 +167,10 @@ pub async fn start(
                 udm: wiring.peer(NfType::Udm),
                 plmn: wiring.plmn.clone(),
             };
-            let running = server::start::<Amf>(party, config, listener, workers).await;
+            let running = server::start::<Amf>(party, config, listener, workers, recovered).await?;
             let amf = Some(running.shards.clone());
             let Started { handle, port } = started(running);
-            Started { handle: NfHandle { amf, ..handle }, port }
+            Ok(Started { handle: NfHandle { amf, ..handle }, port })
         }
         NfType::Smf => {
             let config = smf::Config {
@@ -131,15 +181,15 @@ pub async fn start(
                 answer: wiring.smf.answer,
                 procedure_timer: wiring.smf.procedure_timer,
             };
-            started(server::start::<Smf>(party, config, listener, workers).await)
+            Ok(started(server::start::<Smf>(party, config, listener, workers, recovered).await?))
         }
         NfType::Udm => {
             let config = wiring.udm_config(&party);
-            started(server::start::<Udm>(party, config, listener, workers).await)
+            Ok(started(server::start::<Udm>(party, config, listener, workers, recovered).await?))
         }
         NfType::Udr => {
             let config = udr::Config { repository: wiring.repository.clone(), first_put: wiring.first_put };
-            started(server::start::<Udr>(party, config, listener, workers).await)
+            Ok(started(server::start::<Udr>(party, config, listener, workers, recovered).await?))
         }
     }
 }

@@ -34,6 +34,7 @@ impl Udm {
             api_root: api_root.as_str().into(),
             env,
             policy,
+            journal: None,
         };
         let workers = Workers::threads(1);
         let started = registry::start(party, &wiring(), listener, &workers).await;

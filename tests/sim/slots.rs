@@ -173,6 +173,7 @@ impl Stage {
             api_root: "http://consumer".into(),
             env,
             policy: Policy::default(),
+            journal: None,
         };
         let before = (consumer == Consumer::Reads).then_some(STRANGER);
         let producer = Producer { slot: before, ..Producer::default() };
@@ -243,7 +244,7 @@ impl Stage {
         self.producer.borrow_mut().next = None;
         self.party.env.faults.clear();
         if answer.is_ok() && commit {
-            attempt.commit(n.to_string()).await.unwrap();
+            attempt.commit(n.to_string(), &()).await.unwrap();
             self.model.live.push((n, false));
         }
     }

@@ -1,14 +1,16 @@
 //! NFs of this process, from the first socket to the last release.
 
 use super::Exit;
+use super::journals::Journals;
 use crate::config::Config;
 use crate::operator::{self, Operator};
 use crate::process::{NfHandle, Process};
-use crate::registry::{self, LOCAL_UDR, Started, Wiring};
+use crate::registry::{self, LOCAL_UDR, StartError, Started, Wiring};
 use crate::schemas;
 use crate::subscribers;
 use api::common::NfInstanceId;
 use sbi::env::Env;
+use sbi::journal::{Batch, OpenError, Why};
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::release::State;
@@ -17,6 +19,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -59,15 +62,18 @@ struct Ready<'a> {
 pub(super) async fn host(plans: Vec<Plan>, admin: Place, config: &Config) -> Result<Exit, String> {
     let mut signals = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}"))?;
     let env = Env { schemas: schemas::wanted(config.openapi.as_ref())?, ..Env::system() };
+    let journals = Journals::open(&plans, config)?;
+    let workers = journals.workers()?;
     let mut bound = Vec::new();
     for plan in plans {
-        bound.push(bind(plan, &env, config).await?);
+        bound.push(bind(plan, &env, config, &journals).await?);
     }
     let (admin, admin_at) = listen_at(&env, &admin).await?;
     let admin_root = format!("http://{}", reachable(admin_at));
     let places: Vec<_> = bound.iter().map(|b| (b.plan.name.clone(), b.api_root.clone())).collect();
-    let workers = Workers::threads(std::thread::available_parallelism().map_or(1, usize::from));
-    let (started, operator) = start(bound, &env, config, &workers).await;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = Workers::threads(workers.unwrap_or(processors));
+    let (started, operator) = start(bound, &env, config, &workers, journals).await?;
     actix::spawn(operator::serve(operator.clone(), admin));
     for (nf, sbi) in &places {
         let ready = Ready { nf, sbi, admin: &admin_root };
@@ -84,10 +90,10 @@ fn tell(ready: &Ready<'_>) -> io::Result<()> {
     out.flush()
 }
 
-async fn bind(plan: Plan, env: &Env, config: &Config) -> Result<Bound, String> {
+async fn bind(plan: Plan, env: &Env, config: &Config, journals: &Journals) -> Result<Bound, String> {
     let (listener, at) = listen_at(env, &plan.bind).await?;
     let api_root = plan.advertise.clone().unwrap_or_else(|| format!("http://{}", reachable(at)));
-    let said = config.instance_id(&plan.name);
+    let said = config.instance_id(&plan.name).or_else(|| journals.instance_id(&plan.name).map(NfInstanceId));
     let instance_id = said.unwrap_or_else(|| NfInstanceId(env.entropy.uuid()));
     Ok(Bound { plan, listener, api_root, instance_id })
 }
@@ -116,7 +122,13 @@ fn own_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|at| at.ip()).filter(|ip| !ip.is_unspecified())
 }
 
-async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers) -> (Vec<Started>, Operator) {
+async fn start(
+    bound: Vec<Bound>,
+    env: &Env,
+    config: &Config,
+    workers: &Workers,
+    mut journals: Journals,
+) -> Result<(Vec<Started>, Operator), String> {
     let site = Site::of(&bound, env, config);
     let mut started = Vec::new();
     for Bound { plan, listener, api_root, instance_id } in bound {
@@ -127,11 +139,23 @@ async fn start(bound: Vec<Bound>, env: &Env, config: &Config, workers: &Workers)
             api_root: api_root.into(),
             env: env.for_nf(),
             policy: config.policy(&plan.name),
+            journal: None,
         };
-        started.push(registry::start(party, &site.wiring(plan), listener, workers).await);
+        let (path, journal) = journals.take(&plan.name).map(|at| (at.path, at.opened)).unzip();
+        let begun = registry::start(party, &site.wiring(plan), listener, workers, journal).await;
+        started.push(begun.map_err(|error| not_started(path, error))?);
     }
     let nfs = started.iter().map(|started| started.handle.clone()).collect();
-    (started, Operator::of(site.process(nfs)))
+    Ok((started, Operator::of(site.process(nfs))))
+}
+
+/// An NF starts without fail but for its journal.
+fn not_started(path: Option<PathBuf>, error: StartError) -> String {
+    let path = path.unwrap_or_default();
+    match error {
+        StartError::Store(error) => OpenError::of_store(path, error).to_string(),
+        StartError::Records(what) => OpenError { path, why: Why::Damaged(what) }.to_string(),
+    }
 }
 
 /// What the NFs of a process have in common.
@@ -268,14 +292,23 @@ async fn stop(started: &mut Started) {
         }
     };
     let _ = tokio::time::timeout(grace, released).await;
+    if let Some(journal) = &started.handle.party.journal {
+        // What cannot be written is told by the event, and by the list of what is left.
+        let _ = tokio::time::timeout(grace, journal.write(Batch::new())).await;
+    }
 }
 
+/// What an NF owns is not left if it is in its journal.
 async fn tell_left(handles: &[NfHandle]) -> usize {
     let mut left = Vec::new();
     for handle in handles {
-        left.extend(handle.resources().await);
+        let is_kept = handle.party.journal.as_ref().is_some_and(|journal| journal.trouble().is_none());
+        let mut of_nf = handle.resources().await;
+        of_nf.retain(|r| {
+            !(matches!(r.state, State::Released | State::Void) || is_kept && r.state == State::Owned)
+        });
+        left.extend(of_nf);
     }
-    left.retain(|r| !matches!(r.state, State::Released | State::Void));
     for resource in &left {
         let state = resource.state.as_str();
         eprintln!("left at {}: {} {} ({state})", resource.at, resource.kind, resource.uri);

@@ -23,6 +23,11 @@ pub(super) struct LabArgs {
     /// event and in the log; openapi.mode in the configuration says whether it is also refused
     #[arg(long, value_name = "DIR")]
     openapi: Option<PathBuf>,
+    /// Keep a journal of each NF in this directory: after a crash or a stop it has its contexts again, and what it owed is
+    /// released. `journal.sync` in the configuration says whether it survives a power loss too (disk) or the end of the process
+    /// only (process, the default)
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
@@ -39,7 +44,7 @@ use or the like, 130 Ctrl-C";
 
 pub(super) async fn run(args: LabArgs) -> Exit {
     let config = match super::load(args.config.as_deref()) {
-        Ok(config) => config.with_openapi(args.openapi),
+        Ok(config) => config.with_openapi(args.openapi).with_data_dir(args.data_dir),
         Err(exit) => return exit,
     };
     if let Some((id, name)) = config.instance_id_of_two() {

@@ -4,6 +4,7 @@
 //! at fault, 130 interrupted.
 
 mod host;
+mod journals;
 mod lab;
 mod nf;
 mod small;

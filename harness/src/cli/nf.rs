@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// when it needs them.
 ///
 /// On SIGTERM or Ctrl-C it lets requests end, then releases what it still owns upstream, at most 5 s for each, and says
-/// what it could not release; a second signal ends it at once. Stop consumers before their producers: who is gone cannot
+/// what it could not release; with --data-dir it keeps what it owns instead, for its next start. A second signal ends it at once. Stop consumers before their producers: who is gone cannot
 /// be asked to release anything.
 #[derive(Args)]
 #[command(after_long_help = AFTER_HELP)]
@@ -53,6 +53,11 @@ pub(super) struct NfArgs {
     /// event and in the log; openapi.mode in the configuration says whether it is also refused
     #[arg(long, value_name = "DIR")]
     openapi: Option<PathBuf>,
+    /// Keep a journal of each NF in this directory: after a crash or a stop it has its contexts again, and what it owed is
+    /// released. `journal.sync` in the configuration says whether it survives a power loss too (disk) or the end of the process
+    /// only (process, the default)
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
@@ -80,7 +85,7 @@ pub(super) async fn run(mut args: NfArgs) -> Exit {
         return Exit::Usage;
     }
     let config = match super::load(args.config.as_deref()) {
-        Ok(config) => config.with_openapi(args.openapi.take()),
+        Ok(config) => config.with_openapi(args.openapi.take()).with_data_dir(args.data_dir.take()),
         Err(exit) => return exit,
     };
     let (plan, admin) = match args.plan(&config) {

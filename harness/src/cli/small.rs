@@ -40,6 +40,7 @@ Example of a file, each key with its default:
              strict: false, peers: {}}   # {999-70: honour, amf: ignore}: foreign networks are ignored unless honoured
   release: {settle_ms: 30000, wait_ms: 500, timer_ms: 3000, tries: 9, backoff_ms: 200, settle: report}   # or repeat
   client: {max_rsp_time_ms: 10000}
+  journal: {sync: process}         # or disk; dir: where journals are, --data-dir says the same
   drain_ms: 5000
   subscribers:
     - {supi: imsi-001010000000001, count: 100, slices: [{sst: 1, dnns: [internet]}]}    # k, opc: 32 hex digits
@@ -170,6 +171,7 @@ pub(super) async fn health(args: HealthArgs) -> Exit {
         api_root: "http://health".into(),
         env,
         policy: Policy { max_rsp_time: PATIENCE, ..Policy::default() },
+        journal: None,
     };
     let url = args.url.trim_end_matches('/').trim_end_matches("/readyz");
     let client = Client::new(party);

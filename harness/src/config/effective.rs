@@ -1,8 +1,8 @@
 //! The configuration that is used: what was said, and the default of everything else.
 
 use super::{
-    AdminSection, ClientSection, Config, DeadlineSection, LoggerSection, NfSection, OpenapiSection,
-    ReleaseSection, SbiSection, SubscriberSection,
+    AdminSection, ClientSection, Config, DeadlineSection, JournalSection, LoggerSection, NfSection,
+    OpenapiSection, ReleaseSection, SbiSection, SubscriberSection,
 };
 use crate::subscribers;
 use sbi::party::NfType;
@@ -18,6 +18,7 @@ impl Config {
         self.release.iter().for_each(|said| said.decide(&mut policy.release));
         self.client.iter().for_each(|said| said.decide(&mut policy));
         let openapi = self.openapi.clone().unwrap_or_default();
+        let journal = self.journal.clone().unwrap_or_default();
         let client = self.client.clone().unwrap_or_default();
         let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Config {
@@ -27,6 +28,7 @@ impl Config {
             admin: Some(AdminSection { bind: Some(self.lab_admin()) }),
             openapi: Some(OpenapiSection { mode: Some(openapi.mode.unwrap_or_default()), ..openapi }),
             deadline: Some(DeadlineSection::of(&policy.deadline)),
+            journal: Some(JournalSection { sync: Some(journal.sync.unwrap_or_default()), ..journal }),
             release: Some(ReleaseSection::of(&policy.release)),
             client: Some(ClientSection { max_rsp_time_ms: Some(ms(policy.max_rsp_time)), ..client }),
             drain_ms: Some(self.drain_ms.unwrap_or(ms(policy.drain))),

@@ -11,13 +11,14 @@ mod subscribers;
 
 pub use nf::{InstanceName, Instances, NfSection};
 pub use section::{
-    Addresses, AdminSection, ClientSection, DeadlineSection, Level, LoggerSection, OpenapiSection,
-    ReleaseSection, SbiSection, SchemaMode,
+    Addresses, AdminSection, ClientSection, DeadlineSection, JournalSection, Level, LoggerSection,
+    OpenapiSection, ReleaseSection, SbiSection, SchemaMode,
 };
 pub use subscribers::{Key, SliceSection, SubscriberSection};
 
 use crate::registry::SmfChoices;
 use api::common::{NfInstanceId, PlmnId};
+use sbi::journal::Sync;
 use sbi::party::NfType;
 use sbi::policy::Policy;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub struct Config {
     /// How every NF treats deadlines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DeadlineSection>,
+    /// The journals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<JournalSection>,
     /// How every NF releases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseSection>,
@@ -158,6 +162,23 @@ impl Config {
             self.openapi.get_or_insert_default().dir = dir;
         }
         self
+    }
+
+    /// The same, with the journals in `dir` if one is named.
+    #[must_use]
+    pub fn with_data_dir(mut self, dir: Option<PathBuf>) -> Config {
+        if dir.is_some() {
+            self.journal.get_or_insert_default().dir = dir;
+        }
+        self
+    }
+
+    /// In which directory the NF of this name keeps its journal, if it keeps one, and when that reaches the disk.
+    pub fn journal(&self, name: &str) -> Option<(PathBuf, Sync)> {
+        let said = [self.section(name).and_then(|nf| nf.journal.as_ref()), self.journal.as_ref()];
+        let dir = said.iter().flatten().find_map(|section| section.dir.clone())?;
+        let sync = said.iter().flatten().find_map(|section| section.sync);
+        Some((dir, sync.unwrap_or_default()))
     }
 
     /// The home network.

@@ -1,6 +1,8 @@
 //! The section of one NF, and what the NFs beside the first of each type are called.
 
-use super::section::{AdminSection, ClientSection, DeadlineSection, ReleaseSection, SbiSection};
+use super::section::{
+    AdminSection, ClientSection, DeadlineSection, JournalSection, ReleaseSection, SbiSection,
+};
 use api::common::NfInstanceId;
 use sbi::party::NfType;
 use serde::de::Error;
@@ -72,6 +74,9 @@ pub struct NfSection {
     /// How it treats deadlines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DeadlineSection>,
+    /// Its journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<JournalSection>,
     /// How it releases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseSection>,

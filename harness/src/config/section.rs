@@ -1,6 +1,7 @@
 //! The sections of a configuration.
 
 use crate::api_root::{OwnRoot, PeerRoot};
+use sbi::journal::Sync;
 use sbi::party::NfType;
 use sbi::policy::{
     DeadlinePolicy, LateRelease, LostCreates, Mode, OnClientGone, Peer, Policy, Regard, ReleasePolicy,
@@ -117,6 +118,18 @@ pub struct OpenapiSection {
     /// `warn` or `refuse`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SchemaMode>,
+}
+
+/// `journal`: where NFs write down what they own and owe, so that a crash leaves nothing hanging.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JournalSection {
+    /// The directory of the journals; without it there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
+    /// `process` or `disk`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<Sync>,
 }
 
 /// `sbi`.

@@ -292,8 +292,10 @@ impl Planned {
             api_root: root.into(),
             env: env.for_nf(),
             policy: self.policy.clone(),
+            journal: None,
         };
-        registry::start(party, wiring, listener, workers).await
+        let started = registry::start(party, wiring, listener, workers, None).await;
+        started.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 }
 

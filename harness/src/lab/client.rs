@@ -22,6 +22,7 @@ impl LabClient {
             api_root: "http://client".into(),
             env,
             policy: Policy::default(),
+            journal: None,
         };
         LabClient(Client::new(party))
     }

@@ -12,6 +12,7 @@ use sbi::release::{Resource, State};
 use sbi::server::{Failure, Held, Reply};
 use sbi::traffic::Shown;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -32,20 +33,28 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 #[derive(Serialize)]
 struct Status {
-    status: &'static str,
+    status: Cow<'static, str>,
 }
 
 async fn livez() -> Reply {
-    Reply::ok(&Status { status: "alive" })
+    Reply::ok(&Status { status: "alive".into() })
 }
 
 async fn readyz(operator: web::Data<Operator>) -> Reply {
-    match operator.ready.load(Relaxed) {
-        true => Reply::ok(&Status { status: "ready" }),
-        false => {
-            Reply { status: StatusCode::SERVICE_UNAVAILABLE, ..Reply::ok(&Status { status: "stopping" }) }
-        }
+    match why_not_ready(&operator) {
+        None => Reply::ok(&Status { status: "ready".into() }),
+        Some(status) => Reply { status: StatusCode::SERVICE_UNAVAILABLE, ..Reply::ok(&Status { status }) },
     }
+}
+
+fn why_not_ready(operator: &Operator) -> Option<Cow<'static, str>> {
+    if !operator.ready.load(Relaxed) {
+        return Some("stopping".into());
+    }
+    operator.process.nfs.iter().find_map(|nf| {
+        let trouble = nf.party.journal.as_ref()?.trouble()?;
+        Some(format!("{}: {trouble}", nf.party.name).into())
+    })
 }
 
 #[derive(Serialize)]

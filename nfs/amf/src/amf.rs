@@ -7,6 +7,7 @@ use actix::{Actor, Context, Handler, MessageResult};
 use actix_web::web;
 use api::common::{PlmnId, Supi};
 use sbi::party::NfType;
+use sbi::release::FoundContext;
 use sbi::server::{Forget, Handover, Holding, Holdings, Nf, Shard};
 use sbi::turns::Turns;
 use std::cell::RefCell;
@@ -62,6 +63,10 @@ impl Nf for Amf {
             registering: RefCell::default(),
             ue_turns: Turns::default(),
         }))
+    }
+
+    fn restore(&mut self, contexts: Vec<FoundContext>) -> Result<(), String> {
+        self.0.clone().restore(contexts)
     }
 
     fn routes(app: &mut web::ServiceConfig) {

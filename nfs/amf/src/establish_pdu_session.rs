@@ -5,6 +5,7 @@
 
 use crate::amf::{Amf, Core};
 use crate::outcome::{Outcome, ended};
+use crate::restore::Context as Kept;
 use crate::session::{PduSession, SessionKey};
 use crate::status_notification::status_path;
 use actix::{Context, Handler, Message, ResponseFuture};
@@ -82,12 +83,11 @@ impl Core {
             Err(upstream) => return ended(upstream, trace),
         };
         let owner = format!("pdu-session {} {} {}", served.request, key.pdu_session_id, key.supi);
-        match attempt.commit(owner.clone()).await {
-            Ok(_committed) => {
-                let location = self.shard.ledger.location_of(&owner).unwrap_or_default();
-                let session = PduSession { owner, location, notified_as };
-                self.established(key.clone(), session, trace)
-            }
+        let location = self.shard.ledger.location_made_by(&attempt).unwrap_or_default();
+        let session = PduSession { owner: owner.clone(), location, notified_as };
+        let context = Kept::Session(key.clone(), session.clone());
+        match attempt.commit(owner, &context).await {
+            Ok(_committed) => self.established(key.clone(), session, trace),
             Err(_) => Outcome::GaveUp { answer: Some(answer.status.as_u16()), trace },
         }
     }

@@ -11,6 +11,7 @@ mod n1n2_message_transfer;
 mod outcome;
 mod register_ue;
 mod release_pdu_session;
+mod restore;
 mod session;
 mod status_notification;
 mod ue;

@@ -9,6 +9,7 @@
 
 use crate::amf::{Amf, Core};
 use crate::outcome::{Outcome, ended};
+use crate::restore::Context as Kept;
 use crate::ue::{DEREG_NOTIFY, Registering, SDM_NOTIFY, Ue, callback_path};
 use actix::{Context, Handler, Message, ResponseFuture};
 use api::common::{AmfId, Guami, NfInstanceId, Rest, Supi};
@@ -86,8 +87,8 @@ impl Core {
             return Ok(Outcome::GaveUp { answer: None, trace: served.trace });
         }
         let owner = format!("ue {} {supi}", served.request);
-        attempt.commit(owner.clone()).await?;
         let ue = Ue { owner: owner.clone(), notified_as };
+        attempt.commit(owner.clone(), &Kept::Ue(supi.clone(), ue.clone())).await?;
         let older = self.ues.borrow_mut().insert(supi.clone(), ue);
         // The UE has its answer: what was registered before at the same place is superseded.
         self.shard.ledger.delivered(&owner);

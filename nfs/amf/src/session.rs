@@ -1,17 +1,20 @@
 //! The PDU sessions that an AMF knows of.
 
 use api::common::{PduSessionId, Supi};
+use serde::{Deserialize, Serialize};
 
 /// Which PDU session.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct SessionKey {
     pub(crate) supi: Supi,
     pub(crate) pdu_session_id: PduSessionId,
 }
 
 /// An established PDU session.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct PduSession {
     /// Names its SM context in the ledger.
+    #[serde(skip)]
     pub(crate) owner: String,
     /// Its SM context's URI.
     pub(crate) location: String,

@@ -17,6 +17,7 @@ use sbi::party::Served;
 use sbi::problem::Cause;
 use sbi::release::SlotKey;
 use sbi::server::{Failure, Reply, Shards};
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 const CALLBACK: &str = "/namf-callback/v1";
@@ -26,9 +27,10 @@ pub(crate) const DEREG_NOTIFY: &str = "dereg-notify";
 pub(crate) const SDM_NOTIFY: &str = "sdm-notify";
 
 /// A registered UE.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Ue {
     /// Names in the ledger what was made for it.
+    #[serde(skip)]
     pub(crate) owner: String,
     /// What the UDM's notifications about this registration are named by.
     pub(crate) notified_as: String,

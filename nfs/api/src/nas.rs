@@ -2,6 +2,7 @@
 
 use crate::common::{Ambr, Dnn, PduSessionId, PduSessionType, Snssai};
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// The media type of a message in a multipart body.
 pub const NAS: &str = "application/vnd.3gpp.5gnas";
@@ -12,7 +13,7 @@ const ESTABLISHMENT_ACCEPT: u8 = 0xc2;
 const ESTABLISHMENT_REJECT: u8 = 0xc3;
 
 /// What every 5GSM message begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Which of the UE's sessions.
     pub pdu_session_id: PduSessionId,

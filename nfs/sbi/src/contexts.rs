@@ -56,6 +56,12 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
         self.0.remove(key).unwrap_or_default()
     }
 
+    /// The newest context of each key that has an older one too.
+    pub fn newest_of_several(&self) -> Vec<OwnerKey> {
+        let several = self.0.values().filter(|stack| stack.len() > 1);
+        several.filter_map(|stack| stack.last().map(|(owner, _)| owner.clone())).collect()
+    }
+
     /// How many keys have a context.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -118,6 +118,16 @@ kinds! {
     ReleaseFailed = "release.failed", TIMEOUT;
     /// A create without an answer is being settled: its upstream is asked what became of it.
     ReleaseSettling = "release.settling", OURS;
+    /// An NF found what its journal holds: contexts, and what is owed for creates.
+    JournalRecovered = "journal.recovered", OURS;
+    /// What has to be on record before work goes on was written: the intent of a create, a context with what it owns, or a
+    /// context's end.
+    JournalWritten = "journal.written", OURS;
+    /// The journal cannot be written. Nothing more is created; what was to be written down is kept in memory, and tried
+    /// again.
+    JournalFailed = "journal.failed", OURS;
+    /// The journal can be written again.
+    JournalResumed = "journal.resumed", OURS;
     /// A step was left out, since there is nobody to take it with.
     StepSkipped = "step.skipped", OURS;
     /// An AMF was handed a message for a UE and its access network.
@@ -147,7 +157,7 @@ impl Serialize for Kind {
 }
 
 /// Identifies a request within its process, across NFs; prints as `r-7`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
 impl std::fmt::Display for RequestId {
@@ -376,6 +386,12 @@ impl Events {
             counted.map(|(kind, count)| (nf.clone(), *kind, *count)).collect::<Vec<_>>()
         };
         ring.counts.iter().flat_map(of_nf).collect()
+    }
+
+    /// Requests get higher numbers than `newest`, which was given before a restart.
+    pub fn requests_after(&self, newest: RequestId) {
+        let mut ring = self.ring();
+        ring.requests = ring.requests.max(newest.0);
     }
 
     /// Forgets the events that are kept; numbers and counts go on.

@@ -13,6 +13,7 @@ pub mod env;
 pub mod event;
 pub mod fault;
 pub mod header;
+pub mod journal;
 pub mod json;
 mod local;
 pub mod multipart;

@@ -4,6 +4,7 @@ use crate::clock::Instant;
 use crate::deadline::Deadline;
 use crate::env::Env;
 use crate::event::{Facts, Kind, RequestId, TraceId};
+use crate::journal::Journal;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -97,6 +98,8 @@ pub struct Party {
     pub env: Env,
     /// Its operator's decisions.
     pub policy: Policy,
+    /// Where it writes down what it owns and owes, if a crash shall leave nothing hanging.
+    pub journal: Option<Journal>,
 }
 
 impl Party {

@@ -76,10 +76,10 @@ impl Core {
         let Some(Some(session)) = unregistered else { return Ok(()) };
         let mut attempt = Attempt::begin(&self.shard.ledger, *served);
         self.register(&mut attempt, &session).await?;
-        if self.held(reference, |_| ()).is_none() {
+        let Some(held) = self.held(reference, |held| Held { is_registered: true, ..held.clone() }) else {
             return Ok(()); // The attempt gives up: its context has ended meanwhile.
-        }
-        attempt.commit(reference).await?;
+        };
+        attempt.commit(reference, &held).await?;
         self.contexts.borrow_mut().get_mut(reference).into_iter().for_each(|held| {
             held.is_registered = true;
         });

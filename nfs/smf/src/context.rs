@@ -7,6 +7,7 @@ use api::nsmf_pdusession::{Session, UpCnxState};
 use sbi::contexts::Contexts;
 use sbi::event::RequestId;
 use sbi::release::OwnerKey;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -24,7 +25,7 @@ impl SessionKey {
 }
 
 /// An SM context that the SMF holds for an AMF.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Held {
     /// What the subscription lets it have.
     pub(crate) allowed: Rc<Allowed>,
@@ -41,6 +42,7 @@ pub(crate) struct Held {
     /// Whether its user plane is there.
     pub(crate) user_plane: UpCnxState,
     /// The request that created it.
+    #[serde(skip)]
     pub(crate) request: RequestId,
 }
 
@@ -71,6 +73,11 @@ impl SmContexts {
         let key = self.by_reference.remove(reference)?;
         let held = self.by_session.remove(&key, reference)?;
         Some(held)
+    }
+
+    /// The newest context of each session that has an older one too.
+    pub(crate) fn newest_of_several(&self) -> Vec<OwnerKey> {
+        self.by_session.newest_of_several()
     }
 
     /// Removes what the context `reference` replaces.

@@ -30,8 +30,6 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
         core.register(&mut attempt, &session).await?;
     }
 
-    let committed = attempt.commit(core.new_reference()).await?;
-    let reference = committed.owner().clone();
     let created = SmContextCreatedData {
         pdu_session_id: Some(session.pdu_session_id),
         s_nssai: Some(session.s_nssai),
@@ -47,6 +45,8 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
         user_plane: UpCnxState::DEACTIVATED,
         request: served.request,
     };
+    let committed = attempt.commit(core.new_reference(), &held).await?;
+    let reference = committed.owner().clone();
     core.contexts.borrow_mut().add(key, reference.clone(), held);
     Ok(Reply::created(core.uri_of(&reference), &created, &committed, core.actor.clone()))
 }

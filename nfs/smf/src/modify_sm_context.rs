@@ -12,6 +12,14 @@ use sbi::server::{Failure, Reply};
 
 /// Carries out the procedure.
 pub(crate) fn modify(core: &Core, message: &ModifySmContext) -> Result<Reply, Failure> {
+    let reply = change(core, message)?;
+    if let Some(held) = core.contexts.borrow_mut().get_mut(&message.reference) {
+        core.shard.ledger.keep_context(&message.reference, held.request, held);
+    }
+    Ok(reply)
+}
+
+fn change(core: &Core, message: &ModifySmContext) -> Result<Reply, Failure> {
     let mut contexts = core.contexts.borrow_mut();
     let held = contexts.get_mut(&message.reference).ok_or_else(|| not_found(&message.reference))?;
     let data = &message.data;

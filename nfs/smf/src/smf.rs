@@ -1,6 +1,6 @@
 //! The SMF's actor and its app.
 
-use crate::context::{SessionKey, SmContexts};
+use crate::context::{Held, SessionKey, SmContexts};
 use crate::message::{CreateSmContext, ModifySmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
 use crate::udm::{Allowed, Undos};
 use crate::{
@@ -12,7 +12,8 @@ use api::common::{NfInstanceId, PlmnId};
 use api::nsmf_pdusession::{SM_CONTEXTS, sm_context};
 use sbi::party::NfType;
 use sbi::problem::Cause;
-use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, WrapsErrors};
+use sbi::release::FoundContext;
+use sbi::server::{Failure, Forget, Handover, Holding, Holdings, Nf, Reply, Shard, WrapsErrors};
 use sbi::turns::Turns;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -100,6 +101,10 @@ impl Nf for Smf {
         }))
     }
 
+    fn restore(&mut self, contexts: Vec<FoundContext>) -> Result<(), String> {
+        self.0.clone().restore(contexts)
+    }
+
     fn routes(app: &mut web::ServiceConfig) {
         endpoint::routes(app);
     }
@@ -184,7 +189,7 @@ impl Handler<Holdings> for Smf {
     fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
         let core = &self.0;
         let contexts = core.contexts.borrow();
-        let held = contexts.by_session.iter().map(|(_, reference, held)| Held {
+        let held = contexts.by_session.iter().map(|(_, reference, held)| sbi::server::Held {
             kind: "sm-context",
             uri: core.uri_of(reference),
             request: Some(held.request),
@@ -195,6 +200,24 @@ impl Handler<Holdings> for Smf {
 }
 
 impl Core {
+    /// Of two contexts of one session the newer one stays: whether its 201 was handed over is not known, and an AMF that
+    /// never saw it finds out by asking again.
+    fn restore(self: Rc<Self>, contexts: Vec<FoundContext>) -> Result<(), String> {
+        for found in contexts {
+            let mut held: Held = found.decode()?;
+            held.request = found.request;
+            held.allowed = self.shared(Allowed::clone(&held.allowed));
+            self.contexts.borrow_mut().add(SessionKey::of(&held.session), found.owner, held);
+        }
+        let newer = self.contexts.borrow().newest_of_several();
+        actix::spawn(async move {
+            for reference in newer {
+                self.end_replaced(&reference).await;
+            }
+        });
+        Ok(())
+    }
+
     /// The URI of an SM context.
     pub(crate) fn uri_of(&self, reference: &str) -> String {
         format!("{}{}", self.shard.party.api_root, sm_context(reference))

@@ -13,6 +13,7 @@ use sbi::json;
 use sbi::problem::Cause;
 use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
 use sbi::server::Failure;
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ impl Undos {
 }
 
 /// What a subscription lets a session have.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Allowed {
     pub(crate) pdu_session_type: PduSessionType,
     pub(crate) session_ambr: Ambr,
@@ -76,7 +77,7 @@ impl Core {
     }
 
     /// Most sessions are allowed what the one before was: they share it.
-    fn shared(&self, allowed: Allowed) -> Rc<Allowed> {
+    pub(crate) fn shared(&self, allowed: Allowed) -> Rc<Allowed> {
         let mut newest = self.newest_allowed.borrow_mut();
         let same = newest.take().filter(|newest| **newest == allowed);
         newest.insert(same.unwrap_or_else(|| Rc::new(allowed))).clone()

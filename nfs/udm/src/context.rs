@@ -7,6 +7,7 @@ use api::nudm_sdm::SdmSubscription;
 use api::nudm_uecm::{Amf3GppAccessRegistration, SmfRegistration};
 use sbi::event::RequestId;
 use sbi::release::OwnerKey;
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 /// Which registration: of which PDU session.
@@ -17,17 +18,21 @@ pub(crate) struct RegistrationKey {
 }
 
 /// A registration that an SMF wrote.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) value: SmfRegistration,
+    #[serde(skip)]
     pub(crate) request: RequestId,
     pub(crate) written_unix_ms: i64,
 }
 
 /// A registration that an AMF wrote.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct AmfRegistration {
     pub(crate) value: Amf3GppAccessRegistration,
     /// What it replaces in the UDR, until its answer was handed over.
     pub(crate) older: Option<Amf3GppAccessRegistration>,
+    #[serde(skip)]
     pub(crate) request: RequestId,
     pub(crate) written_unix_ms: i64,
 }
@@ -40,17 +45,25 @@ pub(crate) struct SubscriptionKey {
 }
 
 /// A subscription that a consumer made.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Subscription {
     pub(crate) value: SdmSubscription,
     /// Under which name the UDR keeps it, and tells of changes.
     pub(crate) stored_as: String,
+    #[serde(skip)]
     pub(crate) request: RequestId,
     /// When it ends by itself, wall-clock ms since the Unix epoch.
     pub(crate) expires_unix_ms: Option<i64>,
     /// How many answers that name it are on their way.
+    #[serde(skip)]
     pub(crate) answers: u32,
-    /// Whether one of them was handed over.
+    /// Whether one of them was handed over: after a restart that is taken for granted.
+    #[serde(skip, default = "is_kept")]
     pub(crate) kept: bool,
+}
+
+fn is_kept() -> bool {
+    true
 }
 
 /// Names the owner of what one request created for a context: `kind request id supi`. The SUPI comes last since it may
@@ -68,13 +81,14 @@ pub(crate) struct Replaced {
     pub(crate) deregistered: Vec<Deregistered>,
 }
 
-enum Owned {
+/// What an owner's name says it is.
+pub(crate) enum Owned {
     Registration(RegistrationKey),
     AmfRegistration(Supi),
     Subscription(SubscriptionKey),
 }
 
-fn parse(owner: &str) -> Option<Owned> {
+pub(crate) fn parse(owner: &str) -> Option<Owned> {
     let mut words = owner.splitn(4, ' ');
     let (kind, _request, id, supi) =
         (words.next()?, words.next()?, words.next()?, words.next()?.parse().ok()?);
@@ -93,7 +107,10 @@ impl Core {
     pub(crate) fn keep(&self, owner: &str) -> Replaced {
         self.shard.ledger.delivered(owner);
         match parse(owner) {
-            Some(Owned::Registration(key)) => drop(self.registrations.borrow_mut().replaced_by(&key, owner)),
+            Some(Owned::Registration(key)) => {
+                let replaced = self.registrations.borrow_mut().replaced_by(&key, owner);
+                replaced.iter().for_each(|(older, _)| self.shard.ledger.end_context(older));
+            }
             Some(Owned::AmfRegistration(supi)) => return self.keep_amf(&supi, owner),
             Some(Owned::Subscription(key)) => {
                 let mut subscriptions = self.subscriptions.borrow_mut();

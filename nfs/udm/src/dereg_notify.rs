@@ -23,8 +23,14 @@ impl Core {
     pub(crate) fn keep_amf(&self, supi: &Supi, owner: &str) -> Replaced {
         let mut registrations = self.amf_registrations.borrow_mut();
         let replaced = registrations.replaced_by(supi, owner);
+        let ledger = &self.shard.ledger;
+        replaced.iter().for_each(|(older, _)| ledger.end_context(older));
         let Some(newer) = registrations.get_mut(supi, owner) else { return Replaced::default() };
-        let older = newer.older.take().into_iter().chain(replaced.into_iter().map(|(_, older)| older.value));
+        let older = newer.older.take();
+        if older.is_some() {
+            ledger.keep_context(owner, newer.request, newer);
+        }
+        let older = older.into_iter().chain(replaced.into_iter().map(|(_, older)| older.value));
         let (amf, reason) = (newer.value.amf_instance_id, reason(&newer.value));
         let others = older.filter(|older| older.amf_instance_id != amf);
         let deregistered = |older| Deregistered { supi: supi.clone(), older, reason: reason.clone() };

@@ -9,6 +9,7 @@ mod dereg_notify;
 mod modify_amf;
 mod modify_subscription;
 mod register_amf;
+mod restore;
 mod sdm;
 mod subscribe;
 mod subscribed_data;

@@ -37,12 +37,13 @@ impl Core {
         let replaced = self.replaced_amf(supi);
         let mut attempt = Attempt::begin(&self.shard.ledger, served);
         let before = self.put_amf_registration(&mut attempt, supi, &value).await?;
-        let committed = attempt.commit(owner("amf-registration", supi, "-", served.request)).await?;
         let before = before.filter(|before| !before.is_purged());
         let is_new = before.is_none();
         let older = replaced.unwrap_or(before);
         let written_unix_ms = self.shard.party.env.clock.stamp().unix_ms();
         let registration = AmfRegistration { value, older, request: served.request, written_unix_ms };
+        let owner = owner("amf-registration", supi, "-", served.request);
+        let committed = attempt.commit(owner, &registration).await?;
         self.amf_registrations.borrow_mut().push(supi.clone(), committed.owner().clone(), registration);
         Ok((is_new, committed))
     }

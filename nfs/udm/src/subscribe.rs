@@ -104,7 +104,8 @@ impl Core {
         if self.shard.party.policy.hear_changes {
             self.post_to_notify(&mut attempt, &key, &subscription).await?;
         }
-        let committed = attempt.commit(owner("subscription", &key.supi, &key.id, served.request)).await?;
+        let owner = owner("subscription", &key.supi, &key.id, served.request);
+        let committed = attempt.commit(owner, &subscription).await?;
         self.subscriptions.borrow_mut().push(key, committed.owner().clone(), subscription);
         Ok(committed)
     }

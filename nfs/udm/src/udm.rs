@@ -14,6 +14,7 @@ use api::common::{PlmnId, Supi};
 use sbi::client::{Client, InProcess};
 use sbi::contexts::Contexts;
 use sbi::party::NfType;
+use sbi::release::FoundContext;
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
 use sbi::turns::Turns;
 use std::cell::{Cell, RefCell};
@@ -86,6 +87,10 @@ impl Nf for Udm {
             notifications: Cell::default(),
             actor: context.address().recipient(),
         }))
+    }
+
+    fn restore(&mut self, contexts: Vec<FoundContext>) -> Result<(), String> {
+        self.0.clone().restore(contexts)
     }
 
     fn routes(app: &mut web::ServiceConfig) {

@@ -66,15 +66,17 @@ pub(crate) async fn register(core: Rc<Core>, message: Register) -> Result<Reply,
     let mut attempt = Attempt::begin(&core.shard.ledger, served);
     let is_new = core.put_registration(&mut attempt, &key, &value).await?;
     let session = key.pdu_session_id.to_string();
-    let committed = attempt.commit(owner("registration", &key.supi, &session, served.request)).await?;
+    let written_unix_ms = core.shard.party.env.clock.stamp().unix_ms();
+    let registration = Registration { value, request: served.request, written_unix_ms };
+    let owner = owner("registration", &key.supi, &session, served.request);
+    let committed = attempt.commit(owner, &registration).await?;
+    let value = &registration.value;
     let location = nudm_uecm::smf_registration(&key.supi, key.pdu_session_id);
     let location = format!("{}{location}", core.shard.party.api_root);
     let reply = match is_new {
-        true => Reply::created(location, &value, &committed, core.actor.clone()),
-        false => Reply::replaced(&value, &committed, core.actor.clone()),
+        true => Reply::created(location, value, &committed, core.actor.clone()),
+        false => Reply::replaced(value, &committed, core.actor.clone()),
     };
-    let written_unix_ms = core.shard.party.env.clock.stamp().unix_ms();
-    let registration = Registration { value, request: served.request, written_unix_ms };
     core.registrations.borrow_mut().push(key, committed.owner().clone(), registration);
     Ok(reply)
 }

@@ -1,5 +1,6 @@
 //! The data, in memory; shared by all workers, each step one change of one subscriber.
 
+mod kept;
 mod place;
 mod provisioned;
 mod sdm_subscriptions;
@@ -13,10 +14,12 @@ use api::common::Supi;
 use api::nudr_dr::Resource;
 use dashmap::DashMap;
 use sbi::event::RequestId;
+use sbi::journal::Journal;
 use sbi::problem::Cause;
 use sbi::server::{Failure, Held};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use to_notify::ToNotify;
 
 /// One subscriber: what is provisioned, and what consumers wrote.
@@ -67,6 +70,7 @@ pub struct Written {
 pub struct Repository {
     subscribers: DashMap<Supi, Subscriber>,
     to_notify: ToNotify,
+    journal: OnceLock<Journal>,
 }
 
 type SubscriberMut<'a> = dashmap::mapref::one::RefMut<'a, Supi, Subscriber>;
@@ -82,11 +86,18 @@ impl Repository {
 
     /// Forgets everything that consumers wrote, but for sequence numbers: UEs have seen those.
     pub fn forget(&self) {
+        let mut gone = Vec::new();
         for mut subscriber in self.subscribers.iter_mut() {
+            let written = subscriber.written(subscriber.key());
+            if !written.is_empty() {
+                gone.push((subscriber.key().clone(), written));
+            }
             subscriber.places.clear();
             subscriber.subscriptions.clear();
         }
-        self.to_notify.forget();
+        gone.into_iter().for_each(|(supi, resources)| self.keep_all(&supi, resources));
+        let wishes = self.to_notify.forget();
+        self.keep_wishes(wishes.iter().map(String::as_str));
     }
 
     /// Everything that consumers wrote and have not ended, sorted, with the paths below `root`.

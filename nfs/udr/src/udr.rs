@@ -6,7 +6,9 @@ use crate::repository::Repository;
 use actix::{Actor, AsyncContext, Context, Handler, Message, MessageResult, ResponseFuture, WrapFuture};
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
+use sbi::journal::{Batch, Journal};
 use sbi::party::{NfType, Served};
+use sbi::problem::Cause;
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, Shards};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -95,9 +97,20 @@ impl Handler<Operate> for Udr {
         Box::pin(async move {
             let server =
                 Server { repository: &repository, env: &party.env, root: &party.api_root, first_put, actor };
-            serve(&server, &operation)
+            let reply = serve(&server, &operation);
+            if let (Some(journal), true) = (&party.journal, operation.method != "GET") {
+                on_record(journal).await?;
+            }
+            reply
         })
     }
+}
+
+/// What was changed is on record before its answer leaves. If it cannot be, the answer says so, and what was written is
+/// taken back like any other whose success could not be handed over.
+async fn on_record(journal: &Journal) -> Result<(), Failure> {
+    let written = journal.write(Batch::new()).await;
+    written.map_err(|(error, _)| Failure::new(Cause::InsufficientResources, error.to_string()))
 }
 
 impl Handler<Handover> for Udr {

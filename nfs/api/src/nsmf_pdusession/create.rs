@@ -64,7 +64,7 @@ impl Ie for SmContextCreateData {
 }
 
 /// Which PDU session a request is about: the four attributes without which no session can be set up.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Session {
     /// The subscriber.
     pub supi: Supi,

@@ -1,17 +1,20 @@
 //! A request to send, and the answer to it.
 
+use super::written_call::WrittenCall;
 use crate::header::{CALLBACK, Pair, SenderTimestamp};
 use crate::problem::{Cause, ProblemDetails};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// The largest answer body that is kept; what is longer counts as cut off.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// A request to an upstream.
-#[derive(Clone, Debug)]
+/// A request to an upstream. One that may have to be sent after a restart is written to the journal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "WrittenCall", try_from = "WrittenCall")]
 pub struct Call {
     /// The method.
     pub method: Method,
@@ -28,7 +31,7 @@ pub struct Call {
 }
 
 /// How a call writes its pair of timing headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimingMode {
     /// As they should be.
     #[default]

@@ -9,6 +9,7 @@ mod peer;
 mod recorder;
 mod schema_point;
 mod settling;
+mod written_call;
 
 pub use budget::{Bound, Budget};
 pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, resolve};

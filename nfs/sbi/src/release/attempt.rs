@@ -1,5 +1,6 @@
 //! An attempt: what a procedure holds while it reads and creates upstream.
 
+use super::book::Wait;
 use super::ledger::Ledger;
 use super::obligation::{Fact, State};
 use super::place::Place;
@@ -10,6 +11,7 @@ use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Upstream};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind};
 use crate::party::Served;
+use serde::Serialize;
 use serde_json::Value;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -63,6 +65,10 @@ impl Attempt {
             served: Rc::new(served),
             committed: false,
         }
+    }
+
+    pub(super) fn id(&self) -> AttemptId {
+        self.id
     }
 
     /// The request it works for.
@@ -139,6 +145,10 @@ impl Attempt {
     ) -> Result<Answer, Upstream> {
         let client = self.ledger.client().clone();
         let id = self.intend(&creation, label)?;
+        self.ledger.on_record(Wait::Intent(id)).await.map_err(|error| {
+            self.ledger.note(id, Fact::NotSent);
+            Upstream::Congested(error.to_string())
+        })?;
         let facts = client.sent(&self.served, &creation.call, &budget);
         let answered = self.send(id, slot, creation.call, budget, facts.clone());
         let outcome = tokio::time::timeout_at(budget.until(), answered).await;
@@ -184,14 +194,34 @@ impl Attempt {
         told
     }
 
-    /// Gives everything created to `owner`, unless the client has stopped waiting. (Async, since a journal will be
-    /// written to before it ends.)
-    pub async fn commit(mut self, owner: impl Into<OwnerKey>) -> Result<Committed, Upstream> {
+    /// Gives everything created to `owner`, the name of `context`, unless the client has stopped waiting. Both are on
+    /// record, if there is a journal, when this ends well; else everything is given up.
+    pub async fn commit(
+        mut self,
+        owner: impl Into<OwnerKey>,
+        context: &impl Serialize,
+    ) -> Result<Committed, Upstream> {
         self.checkpoint()?;
         let owner = owner.into();
         self.ledger.commit(self.id, &owner).map_err(|why| Upstream::Congested(why.into()))?;
         self.committed = true;
-        Ok(Committed { owner })
+        self.ledger.keep_context(&owner, self.served.request, context);
+        match self.be_on_record(&owner).await {
+            Ok(()) => Ok(Committed { owner }),
+            Err(upstream) => {
+                let ledger = self.ledger.clone();
+                tokio::task::spawn_local(async move { ledger.disown(&owner).await });
+                Err(upstream)
+            }
+        }
+    }
+
+    /// Meanwhile the client may have stopped waiting, and the NF may have been told to stop or forget.
+    async fn be_on_record(&self, owner: &str) -> Result<(), Upstream> {
+        let congested = |why: String| Upstream::Congested(why);
+        self.ledger.on_record(Wait::Context(owner)).await.map_err(|error| congested(error.to_string()))?;
+        self.ledger.may_commit(self.id).map_err(|why| congested(why.into()))?;
+        self.checkpoint()
     }
 }
 

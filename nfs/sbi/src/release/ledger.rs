@@ -1,5 +1,7 @@
 //! The ledger: every create of one shard and what is owed for it. Its single writer.
 
+use super::attempt::Attempt;
+use super::book::{Book, Wait};
 use super::obligation::{Fact, Obligation, State, Step};
 use super::place::Place;
 use super::slot::{Slot, SlotKey};
@@ -34,7 +36,9 @@ pub(super) struct Inner {
     pub(super) slots: Turns<SlotKey>,
     pub(super) at_once: Semaphore,
     shard: usize,
-    table: RefCell<Table>,
+    pub(super) table: RefCell<Table>,
+    /// What goes into the journal, if there is one.
+    pub(super) book: Option<Book>,
     closed: Cell<bool>,
     /// Attempts up to this one can commit no more, and what is numbered up to this one is not joined any more.
     forgotten: Cell<(AttemptId, ObligationId)>,
@@ -44,6 +48,7 @@ pub(super) struct Inner {
 impl Ledger {
     /// The ledger of shard number `shard`, and the task that serves attempts which gave up.
     pub fn start(client: Rc<Client>, shard: usize) -> Self {
+        let book = client.party().journal.clone().map(|journal| Book::new(journal, shard));
         let (given_up, mut queue) = mpsc::unbounded_channel();
         let ledger = Ledger(Rc::new(Inner {
             client,
@@ -51,6 +56,7 @@ impl Ledger {
             at_once: Semaphore::new(MAX_RELEASES_AT_ONCE),
             shard,
             table: RefCell::default(),
+            book,
             closed: Cell::new(false),
             forgotten: Cell::new((AttemptId(0), ObligationId(0))),
             given_up,
@@ -115,7 +121,9 @@ impl Ledger {
             untimed: false,
             history,
         };
-        Ok(self.0.table.borrow_mut().insert(entry))
+        let id = self.0.table.borrow_mut().insert(entry);
+        self.changed(id);
+        Ok(id)
     }
 
     /// What an older attempt left at a fixed URI and has not yet released: its release is cancelled, and what the URI
@@ -156,10 +164,16 @@ impl Ledger {
         if after.is_final()
             && let Some(entry) = table.remove(id)
         {
+            if after == State::Hanging {
+                self.hangs(id, &entry);
+            }
             let settled = self.describe(id, &entry);
             table.keep_settled(settled);
         }
         drop(table);
+        if matters_after_restart(after) {
+            self.changed(id);
+        }
         self.tell(before, after, fact, facts);
         step
     }
@@ -225,15 +239,21 @@ impl Ledger {
         older.into_iter().filter(|id| *id < newer).for_each(|id| self.note(id, Fact::Superseded));
     }
 
-    /// Gives the resources of an attempt their owner; what it did not get is given up. The error says why nothing may
-    /// be committed any more.
-    pub(super) fn commit(&self, attempt: AttemptId, owner: &OwnerKey) -> Result<(), &'static str> {
+    /// Why an attempt may not commit any more, if so.
+    pub(super) fn may_commit(&self, attempt: AttemptId) -> Result<(), &'static str> {
         if self.0.closed.get() {
             return Err(STOPPING);
         }
         if attempt <= self.0.forgotten.get().0 {
             return Err("its operator has reset this NF meanwhile");
         }
+        Ok(())
+    }
+
+    /// Gives the resources of an attempt their owner; what it did not get is given up. The error says why nothing may
+    /// be committed any more.
+    pub(super) fn commit(&self, attempt: AttemptId, owner: &OwnerKey) -> Result<(), &'static str> {
+        self.may_commit(attempt)?;
         let attempt = Holder::Attempt(attempt);
         for id in self.held_by(&attempt) {
             if matches!(self.with(id, Entry::state), Some(State::Held | State::Owned)) {
@@ -258,7 +278,7 @@ impl Ledger {
     /// superseded, and is not put back any more.
     pub fn delivered(&self, owner: &str) {
         for id in self.owned_by(owner) {
-            self.with_mut(id, |e| e.intent.before = None);
+            self.forget_before(id);
             if let Some(slot @ SlotKey::Uri(_)) = self.with(id, |e| e.intent.slot.clone()).flatten() {
                 self.supersede_owned(&slot, id);
             }
@@ -270,25 +290,34 @@ impl Ledger {
         older.into_iter().filter(|id| *id < newer).for_each(|id| self.note(id, Fact::Superseded));
     }
 
-    /// Releases what `owner` owns, newest first; waits until each release had its first answer, or `release.wait_ms`.
+    /// The context `owner` has ended: once that is on record, what it owns is released, newest first; waits until each
+    /// release had its first answer, or `release.wait_ms`.
     pub async fn disown(&self, owner: &str) {
+        self.end_context(owner);
+        // What cannot be written now is tried again; the releases do not wait for that.
+        let _ = self.on_record(Wait::End(owner)).await;
         self.leave_all(&Holder::Owner(owner.into())).await;
     }
 
-    /// The NF stops: from now on nothing is created or committed, and everything that is owned is released.
+    /// The NF stops: from now on nothing is created or committed. What is owned is found again by a journal; without one it
+    /// is released.
     pub async fn close(&self) {
         self.0.closed.set(true);
-        self.disown_all().await;
+        if self.0.book.is_none() {
+            self.disown_all().await;
+        }
     }
 
     /// Forgets the settled entries.
     pub fn forget_settled(&self) {
+        self.forget_hanging();
         self.0.table.borrow_mut().settled.clear();
     }
 
     /// Releases everything that is owned, owners side by side.
     pub async fn disown_all(&self) {
         let owners = self.owners();
+        self.end_contexts(&owners);
         join_all(owners.iter().map(|owner| self.leave_all(owner))).await;
     }
 
@@ -297,9 +326,19 @@ impl Ledger {
     pub fn disown_forgotten(&self) {
         self.0.forgotten.set((self.next_attempt(), self.0.table.borrow().newest()));
         let (ledger, owners) = (self.clone(), self.owners());
+        self.end_contexts(&owners);
         tokio::task::spawn_local(async move {
             join_all(owners.iter().map(|owner| ledger.leave_all(owner))).await;
         });
+    }
+
+    /// The contexts of all who own something have ended.
+    fn end_contexts(&self, owners: &[Holder]) {
+        for owner in owners {
+            if let Holder::Owner(owner) = owner {
+                self.end_context(owner);
+            }
+        }
     }
 
     fn owners(&self) -> Vec<Holder> {
@@ -322,6 +361,7 @@ impl Ledger {
 
     /// The producer has ended what `owner` owns, by its own word: there is nothing to release, for whomever else held it.
     pub fn ended(&self, owner: &str) {
+        self.end_context(owner);
         for id in self.owned_by(owner) {
             self.apply(id, Fact::EndedByProducer);
         }
@@ -345,6 +385,7 @@ impl Ledger {
         let Some(newer) = newer else { return false };
         let before = self.with(id, |e| e.intent.before.clone()).flatten();
         self.with_mut(newer, |e| e.intent.before = e.intent.before.take().and(before));
+        self.changed(newer);
         self.note(id, Fact::Superseded);
         true
     }
@@ -358,7 +399,15 @@ impl Ledger {
 
     /// It shall not be there again: whoever it belonged to has ended it meanwhile.
     pub fn forget_beneath(&self, slot: &SlotKey) {
-        self.in_slot(slot, |_| true).into_iter().for_each(|id| self.with_mut(id, |e| e.intent.before = None));
+        self.in_slot(slot, |_| true).into_iter().for_each(|id| self.forget_before(id));
+    }
+
+    /// What stood there before is not put back any more.
+    fn forget_before(&self, id: ObligationId) {
+        if self.with(id, |e| e.intent.before.is_some()) == Some(true) {
+            self.with_mut(id, |e| e.intent.before = None);
+            self.changed(id);
+        }
     }
 
     /// Whether anything is owned by `owner`.
@@ -366,9 +415,9 @@ impl Ledger {
         !self.owned_by(owner).is_empty()
     }
 
-    /// Where the newest of what `owner` owns is.
-    pub fn location_of(&self, owner: &str) -> Option<String> {
-        let newest = *self.owned_by(owner).last()?;
+    /// Where the newest of what an attempt has made is.
+    pub fn location_made_by(&self, attempt: &Attempt) -> Option<String> {
+        let newest = *self.held_by(&Holder::Attempt(attempt.id())).last()?;
         self.with(newest, |e| e.intent.place.uri().map(str::to_owned)).flatten()
     }
 
@@ -453,7 +502,13 @@ impl Ledger {
         }
     }
 
-    fn entered(&self, state: State) -> Entered {
+    pub(super) fn entered(&self, state: State) -> Entered {
         Entered::new(self.0.client.env().clock.elapsed(), state)
     }
+}
+
+/// Whether a restart has to know that an entry came to this state: what is sent may be unanswered at any time, and what has
+/// no owner is released.
+fn matters_after_restart(state: State) -> bool {
+    !matches!(state, State::Intended | State::InFlight | State::Releasing | State::Hanging)
 }

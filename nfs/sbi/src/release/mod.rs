@@ -7,15 +7,18 @@
 //! for one create is an [`Obligation`], a pure state machine; the ledger feeds it facts and does what it asks for.
 
 mod attempt;
+mod book;
 mod ledger;
 mod obligation;
 mod place;
+mod record;
 mod run;
 mod slot;
 mod table;
 mod undo;
 
 pub use attempt::{Attempt, Committed, Creation};
+pub use book::FoundContext;
 pub use ledger::{Ledger, MAX_RELEASES_AT_ONCE, MAX_UNSETTLED};
 pub use obligation::{Fact, Obligation, State, Step};
 pub use slot::{Slot, SlotKey};

@@ -1,5 +1,7 @@
 //! What a creator owes for one create: a pure state machine, facts in, steps out.
 
+use serde::{Deserialize, Serialize};
+
 /// How far a create and its release have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
@@ -129,6 +131,17 @@ enum Outcome {
     Lost,
 }
 
+/// What outlives a crash of an [`Obligation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Remains {
+    /// Its create was answered.
+    pub(super) answered: bool,
+    /// An older attempt of ours left something at the same URI.
+    pub(super) inherits: bool,
+    /// Its create, or that one's, may still be carried out.
+    pub(super) may_land: bool,
+}
+
 /// One create and what is owed for it.
 ///
 /// `wanted` stands beside the state, since giving up and being answered are independent: while a create is
@@ -156,6 +169,25 @@ impl Obligation {
             outcome: Outcome::Unanswered,
             tries_left: tries,
         }
+    }
+
+    /// One that was found after a restart: nobody answers its create any more, and without an owner nobody wants it.
+    pub(super) fn recovered(remains: Remains, is_owned: bool, tries: u32) -> Self {
+        let Remains { answered, inherits, may_land } = remains;
+        Obligation {
+            state: if is_owned { State::Owned } else { State::Releasing },
+            wanted: is_owned,
+            inherits,
+            may_land,
+            outcome: if answered { Outcome::Answered } else { Outcome::Lost },
+            tries_left: tries,
+        }
+    }
+
+    /// What has to be known of it after a restart.
+    pub(super) fn remains(&self) -> Remains {
+        let answered = self.outcome == Outcome::Answered;
+        Remains { answered, inherits: self.inherits, may_land: self.may_land }
     }
 
     /// How far it has come.

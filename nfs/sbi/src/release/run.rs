@@ -18,16 +18,19 @@ impl Ledger {
     /// `holder` needs nothing any more: what nobody else needs is released, what it came to hold last first. The next begins when the one
     /// before had its first answer, or after `release.wait_ms`; one failure never stops the others.
     pub(super) async fn leave_all(&self, holder: &Holder) {
-        let wait = self.0.client.party().policy.release.wait;
         for id in self.held_by(holder).into_iter().rev() {
-            if self.leave(id, holder) != Some(Step::Release) {
-                continue;
+            if self.leave(id, holder) == Some(Step::Release) {
+                self.release_in_turn(id).await;
             }
-            let (tell, first_answer) = oneshot::channel::<()>();
-            let ledger = self.clone();
-            spawn_local(async move { ledger.release(id, move || drop(tell)).await });
-            let _ = tokio::time::timeout(wait, first_answer).await;
         }
+    }
+
+    /// Releases one resource; ends when the release had its first answer, or after `release.wait_ms`.
+    pub(super) async fn release_in_turn(&self, id: ObligationId) {
+        let (tell, first_answer) = oneshot::channel::<()>();
+        let ledger = self.clone();
+        spawn_local(async move { ledger.release(id, move || drop(tell)).await });
+        let _ = tokio::time::timeout(self.0.client.party().policy.release.wait, first_answer).await;
     }
 
     /// Releases one resource to the end: confirmed, superseded or hanging. `answered` is called after the first try.
@@ -192,6 +195,7 @@ impl Ledger {
                     return Some(Fact::ReleaseFoundNothing);
                 }
                 self.with_mut(id, |e| e.intent.place.found_at(&uri));
+                self.changed(id);
                 self.supersede_subject(id);
                 self.release_found(id).await
             }
@@ -219,6 +223,7 @@ impl Ledger {
             Found::Unclear => Some(Fact::ReleaseFailed),
             Found::At(uri) => {
                 self.with_mut(id, |e| e.intent.place.found_at(&uri));
+                self.changed(id);
                 self.release_found(id).await
             }
         }

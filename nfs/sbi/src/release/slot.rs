@@ -1,10 +1,11 @@
 //! Slots: what several attempts write, one after the other.
 
 use crate::turns::Turn;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A place that holds one thing at a time, whoever writes it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SlotKey {
     /// A fixed URI: writing it again replaces what it held, so a release of an older attempt would hit a newer one.
     Uri(Arc<str>),

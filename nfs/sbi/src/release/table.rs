@@ -161,8 +161,14 @@ impl Table {
     }
 
     pub(super) fn insert(&mut self, entry: Entry) -> ObligationId {
-        self.obligations += 1;
-        let id = ObligationId(self.obligations);
+        let id = ObligationId(self.obligations + 1);
+        self.restore(id, entry);
+        id
+    }
+
+    /// Inserts an entry under the number that it had before a restart; newer ones get higher numbers.
+    pub(super) fn restore(&mut self, id: ObligationId, entry: Entry) {
+        self.obligations = self.obligations.max(id.0);
         entry.holders.iter().for_each(|holder| self.by_holder.add(holder.clone(), id));
         if let Some(slot) = &entry.intent.slot {
             self.by_slot.add(slot.clone(), id);
@@ -171,7 +177,6 @@ impl Table {
             self.by_label.insert(label.clone(), id);
         }
         self.entries.insert(id, Box::new(entry));
-        id
     }
 
     pub(super) fn remove(&mut self, id: ObligationId) -> Option<Box<Entry>> {

@@ -4,6 +4,7 @@ use crate::client::{Answer, Call, encoded};
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Where an undo is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +114,7 @@ fn below(uri: &str, suffix: &str) -> String {
 }
 
 /// How to find out what became of a create whose answer, and so its `Location`, was lost.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Settle {
     /// Send the create again in a form that finds the first one, then release what it returns (R6, R9).
     Repeat {
@@ -130,7 +131,7 @@ pub enum Settle {
         /// The collection's URI.
         collection: String,
         /// The attribute that names an entry within the collection.
-        id_attribute: &'static str,
+        id_attribute: Cow<'static, str>,
         /// The id that this NF proposed.
         proposed_id: String,
         /// What the entry holds beside its id.
@@ -156,7 +157,7 @@ impl Settle {
         let Settle::Read { collection, id_attribute, proposed_id, like } = self else {
             return Found::Unclear;
         };
-        let id = |entry: &Value| entry.get(id_attribute).and_then(Value::as_str).map(str::to_owned);
+        let id = |entry: &Value| entry.get(&**id_attribute).and_then(Value::as_str).map(str::to_owned);
         let uri = |id: &str| format!("{collection}/{}", encoded(id));
         if entries.iter().any(|e| id(e).as_ref() == Some(proposed_id)) {
             return Found::At(uri(proposed_id));
@@ -196,7 +197,7 @@ mod tests {
     fn lost() -> Settle {
         Settle::Read {
             collection: "http://udr/subs".into(),
-            id_attribute: "subscriptionId",
+            id_attribute: "subscriptionId".into(),
             proposed_id: "mine".into(),
             like: json!({"nfInstanceId": "a", "subscriptionId": "mine"}),
         }

@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::env::stable_hash;
 use crate::party::{NfType, Party, Served};
 use crate::problem::Cause;
-use crate::release::Ledger;
+use crate::release::{FoundContext, Ledger};
 use crate::turns::{Turn, Turns};
 use actix::{Actor, Addr, Context, Handler, Message, Recipient};
 use actix_web::web;
@@ -30,6 +30,15 @@ pub trait Nf:
 
     /// The actor of one shard.
     fn new(shard: Shard, config: Self::Config, context: &mut Context<Self>) -> Self;
+
+    /// Takes back the contexts of the shard that the journal has, oldest first, before it serves anything. The error is for
+    /// whoever starts it.
+    fn restore(&mut self, contexts: Vec<FoundContext>) -> Result<(), String> {
+        match contexts.first() {
+            None => Ok(()),
+            Some(context) => Err(format!("this NF keeps no contexts, but there is {:.80?}", context.owner)),
+        }
+    }
 
     /// The routes of its APIs. [`Shards`] of the actor are at hand as `web::Data`.
     fn routes(app: &mut web::ServiceConfig);

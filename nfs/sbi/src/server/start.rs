@@ -8,6 +8,8 @@ use super::nf::{Nf, Shard, Shards};
 use super::reply::{Failure, Reply};
 use super::workers::Workers;
 use crate::client::Client;
+use crate::event::{Facts, Kind, RequestId};
+use crate::journal::{Recovered, RecoveredNf};
 use crate::net::Listen;
 use crate::party::Party;
 use crate::problem::Cause;
@@ -53,45 +55,96 @@ impl Port {
     }
 }
 
-/// Starts an NF on `workers`, behind `listener`.
+/// Starts an NF on `workers`, behind `listener`, with what its journal has. The error says what in it cannot be read.
 pub async fn start<N: Nf>(
     party: Party,
     config: N::Config,
     listener: Box<dyn Listen>,
     workers: &Workers,
-) -> Running<N> {
-    let (shards, keepers) = start_actors::<N>(&party, &config, workers).await;
+    recovered: RecoveredNf,
+) -> Result<Running<N>, String> {
+    let (shards, keepers) = start_actors::<N>(&party, &config, workers, recovered).await?;
     let (stop, stopped) = oneshot::channel();
     let fronts = (0..workers.count()).map(|n| start_front::<N>(n, &party, &shards, workers)).collect();
     let (done, drained) = oneshot::channel();
     tokio::task::spawn_local(deal(listener, fronts, stopped, done));
-    Running { party, shards, keepers, port: Port { stop: Some(stop), drained: Some(drained) } }
+    Ok(Running { party, shards, keepers, port: Port { stop: Some(stop), drained: Some(drained) } })
 }
 
 async fn start_actors<N: Nf>(
     party: &Party,
     config: &N::Config,
     workers: &Workers,
-) -> (Shards<N>, Vec<Addr<Keeper>>) {
-    let (mut actors, mut keepers) = (Vec::new(), Vec::new());
+    mut recovered: RecoveredNf,
+) -> Result<(Shards<N>, Vec<Addr<Keeper>>), String> {
+    let (mut actors, mut keepers, mut found) = (Vec::new(), Vec::new(), Found::default());
     for index in 0..workers.count() {
         let (tell, started) = oneshot::channel();
-        let (party, config) = (party.clone(), config.clone());
+        let (party, config, recovered) = (party.clone(), config.clone(), recovered.shard(index));
         workers.spawn(index, move || {
-            let ledger = Ledger::start(Client::new(party.clone()), index);
-            let keeper = Keeper(ledger.clone()).start();
-            let actor = N::create(|context| {
-                context.set_mailbox_capacity(MAILBOX_CAPACITY);
-                N::new(Shard { party, index, ledger }, config, context)
-            });
-            let _ = tell.send((actor, keeper));
+            // Nobody waits for it any more if the start has been given up.
+            let _ = tell.send(start_actor::<N>(party, config, index, &recovered));
         });
-        if let Ok((actor, keeper)) = started.await {
+        if let Ok(started) = started.await {
+            let (actor, keeper, here) = started?;
             actors.push(actor);
             keepers.push(keeper);
+            found.add(here);
         }
     }
-    (Shards { actors: actors.into(), here: 0 }, keepers)
+    if party.journal.is_some() {
+        party.env.events.requests_after(found.newest);
+        party.emit(Kind::JournalRecovered, Facts::default().detail(found.to_string()));
+    }
+    Ok((Shards { actors: actors.into(), here: 0 }, keepers))
+}
+
+/// What the journal of an NF had.
+#[derive(Default)]
+struct Found {
+    contexts: usize,
+    owed: usize,
+    newest: RequestId,
+}
+
+impl Found {
+    fn add(&mut self, other: Found) {
+        self.contexts += other.contexts;
+        self.owed += other.owed;
+        self.newest = self.newest.max(other.newest);
+    }
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} contexts, and {} creates to release or settle", self.contexts, self.owed)
+    }
+}
+
+fn start_actor<N: Nf>(
+    party: Party,
+    config: N::Config,
+    index: usize,
+    recovered: &Recovered,
+) -> Result<(Addr<N>, Addr<Keeper>, Found), String> {
+    let ledger = Ledger::start(Client::new(party.clone()), index);
+    let contexts = ledger.recover(recovered)?;
+    let newest = contexts.last().map_or(RequestId(0), |context| context.request);
+    let found = Found {
+        contexts: contexts.len(),
+        owed: ledger.unsettled(),
+        newest: newest.max(ledger.newest_request()),
+    };
+    let mut restored = Ok(());
+    let actor = N::create(|context| {
+        context.set_mailbox_capacity(MAILBOX_CAPACITY);
+        let mut nf = N::new(Shard { party, index, ledger: ledger.clone() }, config, context);
+        restored = nf.restore(contexts);
+        nf
+    });
+    restored?;
+    ledger.resume();
+    Ok((actor, Keeper(ledger).start(), found))
 }
 
 type Connections = mpsc::Sender<Connection>;

@@ -32,6 +32,20 @@ impl Workers {
         }
     }
 
+    /// Runs a task that blocks, on a thread of its own that ends with it; under simulation on the calling one.
+    pub fn aside<T: Future<Output = ()> + Send + 'static>(&self, task: impl FnOnce() -> T + Send + 'static) {
+        match self {
+            Workers::Threads(_) => {
+                let alone = async move {
+                    task().await;
+                    Arbiter::current().stop();
+                };
+                Arbiter::new().spawn(alone);
+            }
+            Workers::Here(_) => drop(tokio::task::spawn_local(task())),
+        }
+    }
+
     /// Ends the threads.
     pub fn stop(self) {
         let Workers::Threads(arbiters) = self else { return };

@@ -31,7 +31,7 @@ impl Core {
             before: None,
             settle: Some(Settle::Read {
                 collection,
-                id_attribute: "subscriptionId",
+                id_attribute: "subscriptionId".into(),
                 proposed_id: id,
                 like: json::to_value(&stored),
             }),

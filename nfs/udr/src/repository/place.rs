@@ -38,6 +38,16 @@ impl Place {
         }
     }
 
+    /// Which place a resource is.
+    pub(super) fn of(resource: &Resource) -> Option<Self> {
+        match resource {
+            Resource::AuthenticationStatus { .. } => Some(Place::AuthenticationStatus),
+            Resource::AmfRegistration { .. } => Some(Place::AmfRegistration),
+            Resource::SmfRegistration { pdu_session_id, .. } => Some(Place::SmfRegistration(*pdu_session_id)),
+            _ => None,
+        }
+    }
+
     pub(super) fn resource(self, supi: &Supi) -> Resource {
         let supi = supi.clone();
         match self {
@@ -79,6 +89,7 @@ impl Repository {
     /// Writes a value.
     pub fn put(&self, supi: &Supi, place: Place, value: Value, written: Written) -> Result<Put, Failure> {
         let before = write(&mut self.with_mut(supi)?.places, place, value, written);
+        self.keep_place(supi, place);
         Ok(match before {
             Some(before) if !place.is_ended(&before) => Put::Replaced,
             _ => Put::Created,
@@ -90,6 +101,7 @@ impl Repository {
         if let Ok(mut subscriber) = self.with_mut(supi) {
             take_back(&mut subscriber.places, place, by);
         }
+        self.keep_place(supi, place);
     }
 
     /// When a place was written last.
@@ -100,6 +112,7 @@ impl Repository {
     /// Empties a place.
     pub fn delete(&self, supi: &Supi, place: Place) -> Result<(), Failure> {
         let removed = self.with_mut(supi)?.places.remove(&place);
+        self.keep_place(supi, place);
         removed.map(|_| ()).ok_or_else(|| place.empty())
     }
 }

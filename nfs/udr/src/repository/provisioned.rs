@@ -4,7 +4,7 @@ use super::Repository;
 use crate::profile::Profile;
 use api::common::{Dnn, Snssai, Supi};
 use api::nudm_sdm::{self, SessionManagementSubscriptionData};
-use api::nudr_dr::{AuthenticationSubscription, DataSet};
+use api::nudr_dr::{AuthenticationSubscription, DataSet, Resource};
 use sbi::problem::{Cause, ProblemDetails};
 use sbi::server::Failure;
 use serde_json::Value;
@@ -41,6 +41,8 @@ impl Repository {
     /// Removes a subscriber and whatever consumers wrote for it. Who monitors a data set is notified.
     pub fn remove(&self, supi: &Supi) -> Result<(), Failure> {
         let (_, gone) = self.subscribers.remove(supi).ok_or_else(|| super::unknown(supi))?;
+        let number = Resource::AuthenticationSubscription { supi: supi.clone() };
+        self.keep_all(supi, gone.written(supi).into_iter().chain([number]).collect());
         let set = |set| Changed { set, before: Some(gone.profile.set(set)), now: None };
         self.to_notify.changed(supi, &DataSet::ALL.map(set));
         Ok(())
@@ -59,6 +61,8 @@ impl Repository {
     ) -> Result<(), Failure> {
         let mut subscriber = self.with_mut(supi)?;
         subscriber.profile.authentication = change(&subscriber.profile.authentication)?;
+        drop(subscriber);
+        self.keep(supi, &Resource::AuthenticationSubscription { supi: supi.clone() });
         Ok(())
     }
 

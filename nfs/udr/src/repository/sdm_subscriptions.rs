@@ -34,6 +34,8 @@ impl Repository {
         let id = subscription.subscription_id.take().filter(free).unwrap_or(fresh);
         subscription.subscription_id = Some(id.clone());
         write(there, id.clone(), json::to_value(&subscription), written);
+        drop(subscriber);
+        self.keep_subscription(supi, &id);
         Ok((id, subscription))
     }
 
@@ -50,6 +52,8 @@ impl Repository {
             return Err(no_subscription(id));
         }
         write(&mut subscriber.subscriptions, id.to_owned(), value, written);
+        drop(subscriber);
+        self.keep_subscription(supi, id);
         Ok(())
     }
 
@@ -58,6 +62,7 @@ impl Repository {
         if let Ok(mut subscriber) = self.with_mut(supi) {
             take_back(&mut subscriber.subscriptions, id.to_owned(), by);
         }
+        self.keep_subscription(supi, id);
     }
 
     /// One SDM subscription.
@@ -73,7 +78,9 @@ impl Repository {
 
     /// Removes an SDM subscription.
     pub fn delete_subscription(&self, supi: &Supi, id: &str) -> Result<(), Failure> {
-        self.with_mut(supi)?.subscriptions.remove(id).map(|_| ()).ok_or_else(|| no_subscription(id))
+        let removed = self.with_mut(supi)?.subscriptions.remove(id);
+        self.keep_subscription(supi, id);
+        removed.map(|_| ()).ok_or_else(|| no_subscription(id))
     }
 }
 

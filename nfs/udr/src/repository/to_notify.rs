@@ -29,12 +29,13 @@ pub(crate) struct Notification {
     pub(crate) body: DataChangeNotify,
 }
 
-struct Wish {
-    value: SubscriptionDataSubscriptions,
-    until_unix_ms: Option<i64>,
-    written: Written,
+/// A wish to be notified.
+pub(super) struct Wish {
+    pub(super) value: SubscriptionDataSubscriptions,
+    pub(super) until_unix_ms: Option<i64>,
+    pub(super) written: Written,
     /// What it was before it was last modified.
-    before: Option<Box<Wish>>,
+    pub(super) before: Option<Box<Wish>>,
 }
 
 /// The wishes by id, and the notifications on their way to whoever sends them.
@@ -59,7 +60,7 @@ impl Default for ToNotify {
 }
 
 impl ToNotify {
-    fn wishes(&self) -> MutexGuard<'_, BTreeMap<String, Wish>> {
+    pub(super) fn wishes(&self) -> MutexGuard<'_, BTreeMap<String, Wish>> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,8 +94,9 @@ impl ToNotify {
         }
     }
 
-    pub(super) fn forget(&self) {
-        self.wishes().clear();
+    /// Forgets all wishes: which there were.
+    pub(super) fn forget(&self) -> Vec<String> {
+        std::mem::take(&mut *self.wishes()).into_keys().collect()
     }
 
     pub(super) fn held(&self, root: &str) -> Vec<Held> {
@@ -134,22 +136,27 @@ impl Repository {
         fresh: String,
         written: Written,
     ) -> Result<(String, SubscriptionDataSubscriptions, bool), Failure> {
-        let mut wishes = self.to_notify.wishes();
+        let (mut wishes, mut gone) = (self.to_notify.wishes(), Vec::new());
         if wish.unique_subscription == Some(true)
             && let Some((id, there)) = wishes.iter().find(|(_, there)| is_alike(&there.value, &wish))
         {
             return Ok((id.clone(), there.value.clone(), false));
         }
         if wishes.len() >= MAX_SUBS_TO_NOTIFY {
-            wishes.retain(|_, there| there.until_unix_ms.is_none_or(|until| until > written.at_unix_ms));
+            let expired = |there: &Wish| there.until_unix_ms.is_some_and(|until| until <= written.at_unix_ms);
+            gone.extend(wishes.extract_if(.., |_, there| expired(there)).map(|(id, _)| id));
         }
         if wishes.len() >= MAX_SUBS_TO_NOTIFY {
+            drop(wishes);
+            self.keep_wishes(gone.iter().map(String::as_str));
             let detail = format!("there are {MAX_SUBS_TO_NOTIFY} subscriptions already");
             return Err(Failure::new(Cause::InsufficientResources, detail));
         }
         let value = SubscriptionDataSubscriptions { subscription_id: Some(fresh.clone()), ..wish };
         let wish = Wish { value: value.clone(), until_unix_ms, written, before: None };
         wishes.insert(fresh.clone(), wish);
+        drop(wishes);
+        self.keep_wishes(gone.iter().chain([&fresh]).map(String::as_str));
         Ok((fresh, value, true))
     }
 
@@ -168,6 +175,8 @@ impl Repository {
         let before = wishes.remove(id).map(|before| Box::new(Wish { before: None, ..before }));
         let value = SubscriptionDataSubscriptions { subscription_id: Some(id.to_owned()), ..wish };
         wishes.insert(id.to_owned(), Wish { value, until_unix_ms, written, before });
+        drop(wishes);
+        self.keep_wishes([id]);
         Ok(())
     }
 
@@ -179,6 +188,8 @@ impl Repository {
         if let Some(wish) = stays {
             wishes.insert(id.to_owned(), wish);
         }
+        drop(wishes);
+        self.keep_wishes([id]);
     }
 
     /// One wish.
@@ -188,7 +199,9 @@ impl Repository {
 
     /// Removes a wish.
     pub fn delete_to_notify(&self, id: &str) -> Result<(), Failure> {
-        self.to_notify.wishes().remove(id).map(|_| ()).ok_or_else(|| no_wish(id))
+        let removed = self.to_notify.wishes().remove(id);
+        self.keep_wishes([id]);
+        removed.map(|_| ()).ok_or_else(|| no_wish(id))
     }
 
     /// The notifications to send, for the first who asks.

@@ -1,0 +1,77 @@
+//! The journals of the NFs that a process is about to start.
+
+use super::host::Plan;
+use crate::config::Config;
+use sbi::journal::{Identity, Opened, file_of, open_file};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use uuid::Uuid;
+
+/// An opened journal, and where it is.
+pub(super) struct OpenedAt {
+    pub(super) path: PathBuf,
+    pub(super) opened: Opened,
+}
+
+/// Those of them that are to have one, by name.
+#[derive(Default)]
+pub(super) struct Journals(BTreeMap<String, OpenedAt>);
+
+impl Journals {
+    /// Opens each, and sees that it is its NF's; an error says what to do.
+    pub(super) fn open(plans: &[Plan], config: &Config) -> Result<Self, String> {
+        let mut journals = Journals::default();
+        for plan in plans {
+            let Some((directory, sync)) = config.journal(&plan.name) else { continue };
+            let opened = open_file(&directory, &plan.name, sync).map_err(|error| error.to_string())?;
+            let path = file_of(&directory, &plan.name);
+            if let Some(identity) = opened.identity() {
+                expect_its_own(&path, &identity, plan, config)?;
+            }
+            journals.0.insert(plan.name.clone(), OpenedAt { path, opened });
+        }
+        Ok(journals)
+    }
+
+    /// With how many workers they were written: references that were handed out name one of them.
+    pub(super) fn workers(&self) -> Result<Option<usize>, String> {
+        let mut counts = self.0.values().filter_map(|at| Some((&at.path, at.opened.identity()?.shards)));
+        let Some((first, workers)) = counts.next() else { return Ok(None) };
+        match counts.find(|(_, other)| *other != workers) {
+            None => Ok(Some(workers)),
+            Some((path, other)) => Err(format!(
+                "the journal {} was written by {workers} workers, and {} by {other}; start their NFs in processes of their own",
+                first.display(),
+                path.display()
+            )),
+        }
+    }
+
+    /// The NF instance id that the NF of this name has had.
+    pub(super) fn instance_id(&self, name: &str) -> Option<Uuid> {
+        Some(self.0.get(name)?.opened.identity()?.instance_id)
+    }
+
+    /// Takes out that of one NF.
+    pub(super) fn take(&mut self, name: &str) -> Option<OpenedAt> {
+        self.0.remove(name)
+    }
+}
+
+fn expect_its_own(path: &PathBuf, found: &Identity, plan: &Plan, config: &Config) -> Result<(), String> {
+    let path = path.display();
+    if (found.nf_type, &found.name) != (plan.nf_type, &plan.name) {
+        return Err(format!(
+            "the journal {path} is that of the {} {}; choose another directory with --data-dir, or move the file away",
+            found.nf_type, found.name
+        ));
+    }
+    match config.instance_id(&plan.name) {
+        Some(said) if said.0 != found.instance_id => Err(format!(
+            "the journal {path} is that of NF instance {}, but nf_instance_id says {said}: what the one owns the other cannot \
+             release; leave the key out, or move the file away",
+            found.instance_id
+        )),
+        _ => Ok(()),
+    }
+}

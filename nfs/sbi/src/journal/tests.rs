@@ -1,0 +1,278 @@
+//! One suite for every store, and what each of them survives.
+
+use super::*;
+use crate::env::Entropy;
+use bytes::Bytes;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const A: Uuid = Uuid::from_u128(0xa);
+const B: Uuid = Uuid::from_u128(0xb);
+
+/// A directory of the test's own, gone with it.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("mock5g-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).expect("a directory");
+        Directory(path)
+    }
+}
+
+impl std::ops::Deref for Directory {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn key(n: u64) -> Key {
+    Key::Obligation { shard: 0, id: n }
+}
+
+fn put(n: u64, value: &str) -> (Key, Option<Bytes>) {
+    (key(n), Some(Bytes::copy_from_slice(value.as_bytes())))
+}
+
+fn values(store: &mut dyn Store) -> Vec<String> {
+    let mut records = store.read().expect("records");
+    records.remove(&Key::Lease);
+    records.remove(&Key::Identity);
+    records.values().map(|value| String::from_utf8_lossy(value).into_owned()).collect()
+}
+
+/// What holds for every store. `open` opens the same one again.
+fn hold_to_the_contract(mut open: impl FnMut() -> Box<dyn Store>) {
+    let mut store = open();
+    assert_eq!(values(&mut *store), [""; 0]);
+    let fence = store.take_over(A, 0, 0).expect("taken over");
+    store.write(fence, &Batch::from([put(2, "b"), put(1, "a"), put(3, "c")])).expect("written");
+    store.write(fence, &Batch::from([put(2, "bb"), (key(3), None), (key(9), None)])).expect("written");
+    assert_eq!(values(&mut *store), ["a", "bb"]);
+    store.write(fence, &Batch::new()).expect("an empty batch");
+
+    drop(store);
+    let mut store = open();
+    assert_eq!(values(&mut *store), ["a", "bb"], "what was written is there again");
+    let newer = store.take_over(B, 10, 50).expect("the older lease has ended");
+    assert!(newer > fence);
+    assert!(matches!(store.write(fence, &Batch::from([put(1, "x")])), Err(StoreError::Fenced)));
+    assert_eq!(values(&mut *store), ["a", "bb"], "nothing of a batch that was refused is there");
+    assert!(matches!(store.take_over(A, 49, 60), Err(StoreError::Leased(lease)) if lease.holder == B));
+    store.write(newer, &Batch::from([put(1, "y")])).expect("a refused taking over changes nothing");
+    let renewed = store.take_over(B, 49, 90).expect("its holder renews it");
+    assert!(renewed > newer);
+    store.take_over(A, 90, 90).expect("it has ended");
+    assert!(matches!(store.write(renewed, &Batch::new()), Err(StoreError::Fenced)));
+    assert_eq!(values(&mut *store), ["y", "bb"]);
+}
+
+#[test]
+fn memory_holds_to_the_contract() {
+    let store = MemoryStore::default();
+    hold_to_the_contract(|| Box::new(store.clone()));
+}
+
+#[test]
+fn a_simulated_disk_holds_to_the_contract() {
+    for sync in [Sync::Process, Sync::Disk] {
+        let disk = SimulatedDisk::new(sync, Entropy::from_seed(1));
+        hold_to_the_contract(|| {
+            let disk = disk.clone();
+            Box::new(RedbStore::open(move || Ok(disk.open())).expect("opened"))
+        });
+    }
+}
+
+#[test]
+fn a_file_holds_to_the_contract() {
+    for sync in [Sync::Process, Sync::Disk] {
+        let directory = Directory::new(&format!("contract-{sync:?}"));
+        let identity = serde_json::to_vec(&identity()).expect("JSON");
+        let mut is_new = true;
+        hold_to_the_contract(|| {
+            let mut store = open_file(&directory, "smf", sync).expect("opened").store;
+            if std::mem::take(&mut is_new) {
+                let fence = store.take_over(A, 0, 0).expect("taken over");
+                store
+                    .write(fence, &Batch::from([(Key::Identity, Some(identity.clone().into()))]))
+                    .expect("written");
+            }
+            store
+        });
+    }
+}
+
+fn identity() -> Identity {
+    Identity { format: FORMAT, nf_type: NfType::Smf, name: "smf".into(), instance_id: A, shards: 2 }
+}
+
+/// Writes batch after batch until the power is lost at any write or synchronisation: what had been acknowledged is there, and
+/// at most the one batch that had not been.
+#[test]
+fn whatever_a_power_loss_tears_what_was_acknowledged_is_there() {
+    for seed in 0..150 {
+        let entropy = Entropy::from_seed(seed);
+        let disk = SimulatedDisk::new(Sync::Disk, entropy.clone());
+        let (mut expected, mut next) = (BTreeSet::new(), 0);
+        for _ in 0..4 {
+            let file = disk.clone();
+            let mut store = RedbStore::open(move || Ok(file.open())).expect("it opens after every crash");
+            let there: BTreeSet<String> = values(&mut store).into_iter().collect();
+            assert!(expected.is_subset(&there), "seed {seed}: {:?} is gone", expected.difference(&there));
+            assert!(there.len() <= expected.len() + 1, "seed {seed}: {there:?}");
+            expected = there;
+            let fence = store.take_over(A, 0, 0).expect("taken over");
+            for _ in 0..entropy.up_to(12) {
+                store.write(fence, &Batch::from([put(next, &next.to_string())])).expect("written");
+                expected.insert(next.to_string());
+                next += 1;
+            }
+            // The power goes in the middle of one more.
+            disk.lose_power_after(entropy.up_to(6));
+            let _ = store.write(fence, &Batch::from([put(next, &next.to_string())]));
+            next += 1;
+            disk.crash(Crash::Power);
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_process_wrote_is_there() {
+    let disk = SimulatedDisk::new(Sync::Process, Entropy::from_seed(3));
+    let file = disk.clone();
+    let mut store = RedbStore::open(move || Ok(file.open())).expect("opened");
+    let fence = store.take_over(A, 0, 0).expect("taken over");
+    store.write(fence, &Batch::from([put(1, "a")])).expect("written");
+    disk.crash(Crash::Process);
+    assert!(store.write(fence, &Batch::from([put(2, "b")])).is_err(), "the dead write nothing");
+    let file = disk.clone();
+    let mut store = RedbStore::open(move || Ok(file.open())).expect("opened");
+    assert_eq!(values(&mut store), ["a"]);
+}
+
+fn journal_with_a_record(directory: &Path) -> PathBuf {
+    let mut opened = open_file(directory, "smf", Sync::Disk).expect("opened");
+    let fence = opened.store.take_over(A, 0, 0).expect("taken over");
+    let identity = serde_json::to_vec(&identity()).expect("JSON").into();
+    let many = (1..500).map(|n| put(n, &"x".repeat(100)));
+    let batch = many.chain([(Key::Identity, Some(identity))]).collect();
+    opened.store.write(fence, &batch).expect("written");
+    file_of(directory, "smf")
+}
+
+fn why(directory: &Path) -> Why {
+    let error = open_file(directory, "smf", Sync::Disk).err().expect("an error");
+    assert!(error.to_string().contains("smf.journal"), "it names the file: {error}");
+    error.why
+}
+
+#[test]
+fn a_journal_that_is_in_use_is_not_opened() {
+    let directory = Directory::new("locked");
+    let opened = open_file(&directory, "smf", Sync::Process).expect("opened");
+    assert!(matches!(why(&directory), Why::Locked), "a new one");
+    drop(opened);
+    journal_with_a_record(&directory);
+    let opened = open_file(&directory, "smf", Sync::Process).expect("opened");
+    assert!(matches!(why(&directory), Why::Locked));
+    drop(opened);
+    assert_eq!(open_file(&directory, "smf", Sync::Process).expect("free again").records.len(), 501);
+}
+
+#[test]
+fn what_is_no_journal_is_not_touched() {
+    let directory = Directory::new("foreign");
+    let path = file_of(&directory, "smf");
+    for bytes in [&b""[..], b"x", b"redb", &[7; 9_000], b"SQLite format 3\0 and more"] {
+        fs::write(&path, bytes).expect("written");
+        assert!(matches!(why(&directory), Why::Foreign), "{bytes:?}");
+        assert_eq!(fs::read(&path).expect("read"), bytes);
+    }
+    // A database of somebody else's.
+    fs::remove_file(&path).expect("removed");
+    drop(redb::Database::create(&path).expect("a database"));
+    let before = fs::read(&path).expect("read");
+    assert!(matches!(why(&directory), Why::Foreign));
+    assert_eq!(fs::read(&path).expect("read").len(), before.len());
+}
+
+#[test]
+fn a_journal_of_another_format_is_left_alone() {
+    let directory = Directory::new("format");
+    journal_with_a_record(&directory);
+    let mut store = open_file(&directory, "smf", Sync::Disk).expect("opened").store;
+    let fence = store.take_over(A, 0, 0).expect("taken over");
+    let newer = serde_json::to_vec(&Identity { format: 99, ..identity() }).expect("JSON").into();
+    store.write(fence, &Batch::from([(Key::Identity, Some(newer))])).expect("written");
+    drop(store);
+    assert!(matches!(why(&directory), Why::OtherFormat(99)));
+}
+
+#[test]
+fn a_journal_that_was_cut_off_is_damaged_and_stays_as_it_is() {
+    let directory = Directory::new("truncated");
+    let path = journal_with_a_record(&directory);
+    let whole = fs::read(&path).expect("read");
+    for len in [10, 100, 4_096, 5_000, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..len]).expect("written");
+        let before = fs::read(&path).expect("read");
+        assert!(matches!(why(&directory), Why::Damaged(_)), "cut off after {len} bytes");
+        assert_eq!(fs::read(&path).expect("read"), before, "it was changed");
+    }
+    fs::write(&path, &whole).expect("written");
+    assert_eq!(open_file(&directory, "smf", Sync::Disk).expect("whole again").records.len(), 501);
+}
+
+/// A flipped bit is found, or hits what is not used: never is a record lost without a word.
+#[test]
+fn a_flipped_bit_is_found_or_harmless() {
+    let directory = Directory::new("flipped");
+    let path = journal_with_a_record(&directory);
+    let (whole, entropy) = (fs::read(&path).expect("read"), Entropy::from_seed(5));
+    let mut found = 0;
+    for _ in 0..120 {
+        let mut bytes = whole.clone();
+        let at = entropy.up_to(whole.len() as u64 - 1) as usize;
+        bytes[at] ^= 1 << entropy.up_to(7);
+        fs::write(&path, &bytes).expect("written");
+        match open_file(&directory, "smf", Sync::Disk) {
+            Ok(opened) => assert_eq!(opened.records.len(), 501, "byte {at}"),
+            Err(error) => {
+                assert!(matches!(error.why, Why::Damaged(_) | Why::Foreign), "byte {at}: {error}");
+                assert_eq!(fs::read(&path).expect("read"), bytes, "it was changed");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 0, "none of the flipped bits was found");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let directory = Directory::new("no-directory");
+    fs::write(directory.join("file"), "").expect("written");
+    let error = open_file(&directory.join("file/below"), "smf", Sync::Process).err().expect("an error");
+    assert!(matches!(error.why, Why::NotWritable(_)), "{error}");
+}
+
+#[test]
+fn a_new_journal_has_its_name_only_once_it_says_whose_it_is() {
+    let directory = Directory::new("new");
+    let opened = open_file(&directory, "smf", Sync::Process).expect("opened");
+    assert!(!file_of(&directory, "smf").exists());
+    drop(opened);
+    journal_with_a_record(&directory);
+    let names: Vec<_> =
+        fs::read_dir(&*directory).expect("entries").map(|e| e.expect("an entry").file_name()).collect();
+    assert_eq!(names, ["smf.journal"]);
+}
