@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cancelled_requests;
+mod crashes;
 mod demo;
 mod foreign_tools;
 mod four_nfs;

@@ -59,9 +59,9 @@ struct Ready<'a> {
 
 /// Runs NFs until a signal, wired to one another where their plans name nobody else; an error is the environment's
 /// fault.
-pub(super) async fn host(plans: Vec<Plan>, admin: Place, config: &Config) -> Result<Exit, String> {
+pub(super) async fn host(env: Env, plans: Vec<Plan>, admin: Place, config: &Config) -> Result<Exit, String> {
     let mut signals = Signals::listen().map_err(|e| format!("cannot listen for signals: {e}"))?;
-    let env = Env { schemas: schemas::wanted(config.openapi.as_ref())?, ..Env::system() };
+    let env = Env { schemas: schemas::wanted(config.openapi.as_ref())?, ..env };
     let journals = Journals::open(&plans, config)?;
     let workers = journals.workers()?;
     let mut bound = Vec::new();

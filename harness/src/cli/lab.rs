@@ -4,6 +4,7 @@ use super::Exit;
 use super::host::{Place, Plan, host};
 use crate::config::Config;
 use clap::Args;
+use sbi::env::Env;
 use sbi::party::NfType;
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ pub(super) async fn run(args: LabArgs) -> Exit {
     }
     let plans = config.nfs().into_iter().map(|(name, nf_type)| plan(name, nf_type, &config)).collect();
     let admin = Place { at: config.lab_admin(), option: "admin.bind in the configuration".into() };
-    super::told_by_host(host(plans, admin, &config).await)
+    super::told_by_host(host(Env::system(), plans, admin, &config).await)
 }
 
 fn plan(name: String, nf_type: NfType, config: &Config) -> Plan {

@@ -6,6 +6,8 @@ use crate::api_root::{OwnRoot, PeerRoot};
 use crate::config::{Config, InstanceName};
 use crate::registry;
 use clap::Args;
+use sbi::env::Env;
+use sbi::event::Kind;
 use sbi::party::NfType;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -58,6 +60,35 @@ pub(super) struct NfArgs {
     /// only (process, the default)
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// For tests: say so on stdout and stand still at this event, or at the N-th of its kind, so that the process can be killed
+    /// at a certain step
+    #[arg(long, value_name = "EVENT[:N]", value_parser = stop_point, hide = true)]
+    stop_at: Option<StopPoint>,
+}
+
+/// An event, and the how-manieth of its kind.
+#[derive(Clone, Copy)]
+struct StopPoint {
+    kind: Kind,
+    nth: u64,
+}
+
+fn stop_point(text: &str) -> Result<StopPoint, String> {
+    let (name, nth) = text.split_once(':').unwrap_or((text, "1"));
+    let kind = Kind::named(name).ok_or("expected the name of an event, e.g. resource.created:2")?;
+    let nth = nth.parse().map_err(|_| "expected a number after the colon, e.g. resource.created:2")?;
+    Ok(StopPoint { kind, nth })
+}
+
+impl StopPoint {
+    fn stop_there(self, env: &Env) {
+        env.events.at(self.kind, self.nth, || {
+            println!("{{\"stopped_at\":\"an event\"}}");
+            loop {
+                std::thread::park();
+            }
+        });
+    }
 }
 
 const AFTER_HELP: &str = "\
@@ -88,6 +119,7 @@ pub(super) async fn run(mut args: NfArgs) -> Exit {
         Ok(config) => config.with_openapi(args.openapi.take()).with_data_dir(args.data_dir.take()),
         Err(exit) => return exit,
     };
+    let stop_at = args.stop_at;
     let (plan, admin) = match args.plan(&config) {
         Ok(planned) => planned,
         Err(error) => {
@@ -96,7 +128,9 @@ pub(super) async fn run(mut args: NfArgs) -> Exit {
         }
     };
     warn_of_peers(&plan);
-    super::told_by_host(host(vec![plan], admin, &config).await)
+    let env = Env::system();
+    stop_at.into_iter().for_each(|point| point.stop_there(&env));
+    super::told_by_host(host(env, vec![plan], admin, &config).await)
 }
 
 impl NfArgs {

@@ -339,6 +339,13 @@ impl From<Kept> for Event {
     }
 }
 
+/// Done once so many more events of a kind were seen.
+struct Hook {
+    kind: Kind,
+    left: u64,
+    act: Box<dyn FnOnce() + Send>,
+}
+
 /// The stream of a process: a bounded ring that can be waited on.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Stream>);
@@ -354,7 +361,21 @@ struct Ring {
     kept: VecDeque<Kept>,
     emitted: u64,
     requests: u64,
+    /// What is done when an event is seen, once.
+    hook: Option<Hook>,
     counts: BTreeMap<Arc<str>, [u64; Kind::ALL.len()]>,
+}
+
+impl Ring {
+    fn run_hook(&mut self, event: Kind) {
+        let Some(hook) = self.hook.as_mut().filter(|hook| hook.kind == event) else { return };
+        hook.left = hook.left.saturating_sub(1);
+        if hook.left == 0
+            && let Some(hook) = self.hook.take()
+        {
+            (hook.act)();
+        }
+    }
 }
 
 impl Events {
@@ -373,9 +394,16 @@ impl Events {
         }
         let forgotten = if ring.kept.len() == MAX_EVENTS { ring.kept.pop_front() } else { None };
         ring.kept.push_back(Kept { seq, unix_us, elapsed, nf, event, facts });
+        ring.run_hook(event);
         drop(ring);
         drop(forgotten);
         self.0.grown.notify_waiters();
+    }
+
+    /// Does something at the event number `nth` of this kind, while whoever emits another one waits: tests stop a process
+    /// there.
+    pub fn at(&self, kind: Kind, nth: u64, act: impl FnOnce() + Send + 'static) {
+        self.ring().hook = Some(Hook { kind, left: nth, act: Box::new(act) });
     }
 
     /// How often each kind was emitted by each NF, forgotten ones included.

@@ -19,6 +19,7 @@ mod local;
 pub mod multipart;
 pub mod net;
 pub mod party;
+pub mod planted;
 pub mod policy;
 pub mod problem;
 pub mod release;

@@ -6,14 +6,16 @@ mod http;
 #[cfg(feature = "openapi")]
 mod oracle;
 mod process;
+mod temp;
 mod tool;
 
-pub use core::{Core, json_create, multipart_create};
+pub use core::{Core, SUPI, json_create, multipart_create};
 pub use gate::Gate;
-pub use http::{Answer, Protocol, request};
+pub use http::{Answer, Protocol, request, try_request};
 #[cfg(feature = "openapi")]
 pub use oracle::exchanges;
 pub use process::{NfProcess, mock5g, wait_until};
+pub use temp::TempDir;
 pub use tool::{Curl, tool};
 
 use std::time::Duration;

@@ -78,6 +78,18 @@ impl NfProcess {
         nf
     }
 
+    /// Whether it has said on stdout that it stands still.
+    pub fn is_stopped(&self) -> bool {
+        self.stdout.try_recv().is_ok_and(|line| line.contains("stopped_at"))
+    }
+
+    /// Kills it with SIGKILL, whatever it is at.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.ready = Value::Null;
+    }
+
     /// The next lines on stdout.
     pub fn more_lines(&self, count: usize) -> Vec<Value> {
         let line = |_| serde_json::from_str(&self.stdout.recv_timeout(PATIENCE).unwrap()).unwrap();

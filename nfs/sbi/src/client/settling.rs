@@ -1,7 +1,7 @@
 //! Exchanges that go on after nobody waits for them any more, bounded in number.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use tokio::sync::oneshot;
 
@@ -10,31 +10,51 @@ pub const MAX_SETTLING: usize = 4_096;
 
 /// The creates in flight, oldest first.
 #[derive(Clone, Default)]
-pub(crate) struct Settling(Rc<RefCell<VecDeque<oneshot::Sender<()>>>>);
+pub(crate) struct Settling(Rc<RefCell<InFlight>>);
 
-/// A create's place among those in flight.
-pub(crate) struct Place(oneshot::Receiver<()>);
+#[derive(Default)]
+struct InFlight {
+    entered: u64,
+    places: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+/// A create's place among those in flight; dropping it makes room.
+pub(crate) struct Place {
+    number: u64,
+    displaced: oneshot::Receiver<()>,
+    among: Settling,
+}
 
 impl Settling {
     /// Enters a create; the oldest leaves if there are too many.
     pub(crate) fn enter(&self) -> Place {
         let (displace, displaced) = oneshot::channel();
-        let mut queue = self.0.borrow_mut();
-        if queue.len() >= MAX_SETTLING {
-            queue.retain(|place| !place.is_closed());
+        let mut in_flight = self.0.borrow_mut();
+        if in_flight.places.len() >= MAX_SETTLING {
+            let _ = in_flight.places.pop_first().map(|(_, oldest)| oldest.send(()));
         }
-        if queue.len() >= MAX_SETTLING {
-            let _ = queue.pop_front().map(|oldest| oldest.send(()));
-        }
-        queue.push_back(displace);
-        Place(displaced)
+        in_flight.entered += 1;
+        let number = in_flight.entered;
+        in_flight.places.insert(number, displace);
+        Place { number, displaced, among: self.clone() }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.borrow().places.len()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.among.0.borrow_mut().places.remove(&self.number);
     }
 }
 
 impl Place {
     /// Ends when the create has to make room for younger ones.
-    pub(crate) async fn displaced(self) {
-        if self.0.await.is_err() {
+    pub(crate) async fn displaced(mut self) {
+        if (&mut self.displaced).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
@@ -50,6 +70,7 @@ mod tests {
         for _ in 0..MAX_SETTLING {
             drop(settling.enter());
         }
+        assert_eq!(settling.count(), 0, "what has ended leaves nothing");
         let oldest = settling.enter();
         let rest: Vec<_> = (0..MAX_SETTLING).map(|_| settling.enter()).collect();
         oldest.displaced().await;

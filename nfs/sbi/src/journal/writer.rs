@@ -6,6 +6,7 @@ use super::store::{Batch, Store, StoreError};
 use super::{Identity, Opened, RecoveredNf};
 use crate::event::{Facts, Kind};
 use crate::party::Party;
+use crate::planted::planted;
 use crate::server::Workers;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -121,6 +122,10 @@ impl Writer {
         let mut batch = self.unwritten.clone();
         for request in &requests {
             batch.extend(request.batch.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        if planted!(TearBatches) {
+            let kept = batch.len().div_ceil(2);
+            batch = batch.into_iter().take(kept).collect();
         }
         let written = match batch.is_empty() && lock(&self.trouble).is_none() {
             true => Ok(()),

@@ -11,6 +11,7 @@ use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Upstream};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind};
 use crate::party::Served;
+use crate::planted::planted;
 use serde::Serialize;
 use serde_json::Value;
 use std::rc::Rc;
@@ -121,6 +122,7 @@ impl Attempt {
     pub async fn create(&mut self, creation: Creation) -> Result<Answer, Upstream> {
         let budget = self.budget()?;
         let slot = match &creation.slot {
+            Some(_) if planted!(TakeNoSlot) => None,
             Some(key) => Some(self.take_within(&budget, key).await?),
             None => None,
         };
@@ -186,6 +188,9 @@ impl Attempt {
         let exchange = Exchange { ledger: self.ledger.clone(), served: *self.served, id, budget };
         tokio::task::spawn_local(async move {
             let outcome = exchange.run(call).await;
+            if planted!(DropLateAnswers) && exchange.is_over() {
+                return;
+            }
             exchange.ledger.note_outcome(id, &outcome);
             drop(slot);
             exchange.tell_if_late(&outcome, facts);
@@ -266,9 +271,13 @@ impl Exchange {
         self.budget.until() + policy.release.settle.max(tolerance)
     }
 
+    fn is_over(&self) -> bool {
+        self.ledger.client().env().clock.now() >= self.budget.until()
+    }
+
     fn tell_if_late(&self, outcome: &Result<Answer, NoAnswer>, facts: Facts) {
         let party = self.ledger.client().party();
-        if party.env.clock.now() < self.budget.until() {
+        if !self.is_over() {
             return;
         }
         if let Ok(answer) = outcome {

@@ -11,6 +11,7 @@ use super::record::Record;
 use super::table::{Entry, MAX_SETTLED, ObligationId, OwnerKey};
 use crate::event::{Facts, Kind, RequestId};
 use crate::journal::{Batch, Journal, Key, NotWritten, Recovered};
+use crate::planted::planted;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -137,6 +138,9 @@ impl Ledger {
     /// A context as it is now. It is on record once [`Ledger::on_record`] says so, or soon.
     pub fn keep_context(&self, owner: &str, request: RequestId, context: &impl Serialize) {
         let Some(book) = &self.0.book else { return };
+        if planted!(WriteNoContext) {
+            return;
+        }
         let written = crate::json::to_bytes(&Written { request: request.0, context });
         self.put_context(book, owner, Some(written));
     }
@@ -144,6 +148,9 @@ impl Ledger {
     /// A context has ended; nothing that it owned is its any more.
     pub fn end_context(&self, owner: &str) {
         let Some(book) = &self.0.book else { return };
+        if planted!(WriteNoEnd) {
+            return;
+        }
         self.put_context(book, owner, None);
     }
 
@@ -182,6 +189,14 @@ impl Ledger {
     /// begin.
     pub(super) async fn on_record(&self, why: Wait<'_>) -> Result<(), NotWritten> {
         let Some(book) = &self.0.book else { return Ok(()) };
+        let is_later = match why {
+            Wait::Intent(_) => planted!(IntendLater),
+            Wait::Context(_) => planted!(AcknowledgeBeforeTheWrite),
+            Wait::End(_) => false,
+        };
+        if is_later {
+            return Ok(());
+        }
         let written = book.journal.write(self.unwritten(book)).await;
         if let Err((error, mut batch)) = written {
             if let Wait::Context(owner) = why {
@@ -214,7 +229,8 @@ impl Ledger {
         let contexts: BTreeSet<&str> = recovered.contexts.iter().map(|(owner, _)| owner.as_str()).collect();
         let tries = self.0.client.party().policy.release.tries;
         for (id, bytes) in &recovered.obligations {
-            let mut entry = Record::read(bytes, |owner| contexts.contains(owner), tries)
+            let is_there = |owner: &str| contexts.contains(owner) && !planted!(OweEverything);
+            let mut entry = Record::read(bytes, is_there, tries)
                 .map_err(|error| format!("what is owed under number {id}: {error}"))?;
             entry.history.push(self.entered(entry.state()));
             self.0.table.borrow_mut().restore(ObligationId(*id), entry);
@@ -234,6 +250,9 @@ impl Ledger {
 
     /// Releases what the crash has left without an owner: what one attempt had made, newest first.
     pub(crate) fn resume(&self) {
+        if planted!(ResumeNothing) {
+            return;
+        }
         let mut attempts: BTreeMap<RequestId, Vec<ObligationId>> = BTreeMap::new();
         for id in self.find(|entry| entry.state() == State::Releasing) {
             let request = self.with(id, |entry| entry.intent.served.request).unwrap_or(RequestId(0));

@@ -10,6 +10,7 @@ use super::undo::Target;
 use crate::client::{Answer, Client, NoAnswer, authority, resolve};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind, TraceId};
+use crate::planted::planted;
 use crate::turns::{NoTurn, Turns};
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -77,9 +78,10 @@ impl Ledger {
         &self.0.client
     }
 
-    /// How many entries are neither settled nor owned by a context.
+    /// How many entries are neither settled nor owned by a context, and creates in flight beyond them.
     pub fn unsettled(&self) -> usize {
-        self.find(|e| e.state() != State::Owned || !e.has_owner()).len()
+        let entries = self.find(|e| e.state() != State::Owned || !e.has_owner()).len();
+        entries.max(self.0.client.settling().count())
     }
 
     /// Every entry, oldest first: what is settled as far as it is kept, then the others.
@@ -110,6 +112,9 @@ impl Ledger {
         let mut obligation = Obligation::new(self.0.client.party().policy.release.tries);
         let history = smallvec![self.entered(obligation.state())];
         let mut intent = intent;
+        if planted!(ForgetWhatStoodThere) {
+            intent.before = None;
+        }
         if let Some((older, before)) = inherited {
             obligation.inherit(&older);
             intent.before = before;
@@ -130,6 +135,9 @@ impl Ledger {
     /// held before it is now the newer attempt's to restore.
     fn inherit(&self, slot: &SlotKey) -> Option<(Obligation, Option<Box<Value>>)> {
         let SlotKey::Uri(_) = slot else { return None };
+        if planted!(InheritNothing) {
+            return None;
+        }
         let left = self.in_slot(slot, |e| e.state() == State::Releasing);
         let newest = left.into_iter().rfind(|id| !self.yield_to_newer(*id))?;
         let left = self.with(newest, |e| (e.obligation.clone(), e.intent.before.clone()));
@@ -196,16 +204,23 @@ impl Ledger {
     pub(super) fn note_outcome(&self, id: ObligationId, outcome: &Result<Answer, NoAnswer>) {
         match outcome {
             Ok(answer) if answer.status.is_success() => {
-                self.locate(id, answer);
+                if !planted!(ForgetLocation) {
+                    self.locate(id, answer);
+                }
                 self.note(id, Fact::Created);
                 self.supersede_subject(id);
             }
             // A gateway's word does not say what the producer did; at a fixed URI, looking costs nothing (our choice).
-            Ok(answer) if matches!(answer.status.as_u16(), 502 | 504) && self.has_known_uri(id) => {
+            Ok(answer)
+                if matches!(answer.status.as_u16(), 502 | 504)
+                    && self.has_known_uri(id)
+                    && !planted!(TrustGateways) =>
+            {
                 self.note(id, Fact::LostForGood);
             }
             Ok(_) => self.note(id, Fact::Refused),
             Err(NoAnswer::NotSent(_)) => self.note(id, Fact::NotSent),
+            Err(NoAnswer::Unknown { .. }) if planted!(SilenceIsNotSent) => self.note(id, Fact::NotSent),
             Err(NoAnswer::Unknown { ended: true, .. }) => self.note(id, Fact::LostForGood),
             Err(NoAnswer::Unknown { ended: false, .. }) => self.note(id, Fact::LostForNow),
         }
@@ -235,7 +250,8 @@ impl Ledger {
     pub(super) fn supersede_subject(&self, newer: ObligationId) {
         let known = self.with(newer, |e| (e.intent.slot.clone(), e.intent.place.target().to_owned()));
         let Some((Some(slot @ SlotKey::Subject(_)), target)) = known else { return };
-        let older = self.in_slot(&slot, |e| e.intent.place.target() == target);
+        let everywhere = planted!(SupersedeEverywhere);
+        let older = self.in_slot(&slot, |e| everywhere || e.intent.place.target() == target);
         older.into_iter().filter(|id| *id < newer).for_each(|id| self.note(id, Fact::Superseded));
     }
 
@@ -255,8 +271,10 @@ impl Ledger {
     pub(super) fn commit(&self, attempt: AttemptId, owner: &OwnerKey) -> Result<(), &'static str> {
         self.may_commit(attempt)?;
         let attempt = Holder::Attempt(attempt);
-        for id in self.held_by(&attempt) {
-            if matches!(self.with(id, Entry::state), Some(State::Held | State::Owned)) {
+        for (n, id) in self.held_by(&attempt).into_iter().enumerate() {
+            if planted!(OwnNothing) || planted!(OwnOnlyOne) && n > 0 {
+                self.note(id, Fact::Committed);
+            } else if matches!(self.with(id, Entry::state), Some(State::Held | State::Owned)) {
                 self.0.table.borrow_mut().hand_over(id, &attempt, Holder::Owner(owner.clone()));
                 self.note(id, Fact::Committed);
             } else if let Some(Step::Release) = self.leave(id, &attempt) {
@@ -268,7 +286,10 @@ impl Ledger {
 
     /// Lets an attempt have what is there in a shared slot, which it has taken: whether anything is.
     pub(super) fn join(&self, attempt: AttemptId, slot: &SlotKey) -> bool {
-        let there = self.in_slot(slot, |e| matches!(e.state(), State::Held | State::Owned));
+        let dying = planted!(JoinTheDying);
+        let is_there =
+            |state| matches!(state, State::Held | State::Owned) || dying && state == State::Releasing;
+        let there = self.in_slot(slot, |e| is_there(e.state()));
         let Some(id) = there.last().filter(|id| **id > self.0.forgotten.get().1) else { return false };
         self.0.table.borrow_mut().join(*id, Holder::Attempt(attempt));
         true
@@ -278,7 +299,9 @@ impl Ledger {
     /// superseded, and is not put back any more.
     pub fn delivered(&self, owner: &str) {
         for id in self.owned_by(owner) {
-            self.forget_before(id);
+            if !planted!(PutBackTooLate) {
+                self.forget_before(id);
+            }
             if let Some(slot @ SlotKey::Uri(_)) = self.with(id, |e| e.intent.slot.clone()).flatten() {
                 self.supersede_owned(&slot, id);
             }
@@ -286,6 +309,9 @@ impl Ledger {
     }
 
     fn supersede_owned(&self, slot: &SlotKey, newer: ObligationId) {
+        if planted!(ReplaceNothing) {
+            return;
+        }
         let older = self.in_slot(slot, |e| e.state() == State::Owned);
         older.into_iter().filter(|id| *id < newer).for_each(|id| self.note(id, Fact::Superseded));
     }
@@ -382,7 +408,7 @@ impl Ledger {
             return false;
         };
         let newer = self.in_slot(&slot, |_| true).into_iter().find(|other| *other > id);
-        let Some(newer) = newer else { return false };
+        let Some(newer) = newer.filter(|_| !planted!(HitTheNewer)) else { return false };
         let before = self.with(id, |e| e.intent.before.clone()).flatten();
         self.with_mut(newer, |e| e.intent.before = e.intent.before.take().and(before));
         self.changed(newer);

@@ -1,5 +1,6 @@
 //! What a creator owes for one create: a pure state machine, facts in, steps out.
 
+use crate::planted::planted;
 use serde::{Deserialize, Serialize};
 
 /// How far a create and its release have come.
@@ -209,7 +210,7 @@ impl Obligation {
 
             (Intended | InFlight, Fact::NotSent | Fact::Refused) if self.outcome == Outcome::Unanswered => {
                 self.outcome = Outcome::Answered;
-                if self.inherits { self.exists() } else { self.become_(Void) }
+                if self.inherits || planted!(RefusedIsMade) { self.exists() } else { self.become_(Void) }
             }
             (InFlight, Fact::Created) if self.outcome == Outcome::Unanswered => {
                 self.outcome = Outcome::Answered;
@@ -221,19 +222,22 @@ impl Obligation {
                 self.lost()
             }
 
+            (Releasing, Fact::GaveUp | Fact::Disowned) if planted!(ReleaseTwice) => Some(Step::Release),
             (Intended | InFlight | Held, Fact::GaveUp) => {
                 self.wanted = false;
                 self.given_up()
             }
             (Held, Fact::Committed) => self.become_(Owned),
+            (Owned, Fact::Disowned) if planted!(EndIsRelease) => self.become_(Released),
             (Owned, Fact::Disowned) => self.release(),
             (Owned, Fact::EndedByProducer) => self.become_(Released),
 
+            (Held | Owned, Fact::Superseded) if planted!(ReleaseSuperseded) => self.release(),
             (Held | Owned | Releasing, Fact::Superseded) => self.become_(Void),
             (InFlight, Fact::Superseded) if self.outcome != Outcome::Unanswered => self.become_(Void),
 
             (Releasing, Fact::ReleaseConfirmed) => self.become_(Released),
-            (Releasing, Fact::ReleaseFoundNothing) if !self.may_land => {
+            (Releasing, Fact::ReleaseFoundNothing) if !self.may_land || planted!(NothingIsProof) => {
                 self.become_(if self.outcome == Outcome::Answered { Released } else { Void })
             }
             (Releasing, Fact::ReleaseFoundNothing | Fact::ReleaseFailed) => self.failed(),
@@ -249,11 +253,20 @@ impl Obligation {
 
     /// The resource exists: held if the attempt still runs, else to be released.
     fn exists(&mut self) -> Option<Step> {
-        if self.wanted { self.become_(State::Held) } else { self.release() }
+        if self.wanted || planted!(KeepLateSuccess) {
+            self.become_(State::Held)
+        } else if planted!(ForgetLateSuccess) {
+            self.become_(State::Void)
+        } else {
+            self.release()
+        }
     }
 
     /// The resource may exist. A running attempt is about to give up; one that has is past waiting.
     fn lost(&mut self) -> Option<Step> {
+        if planted!(LostIsRefused) {
+            return self.become_(State::Void);
+        }
         self.outcome = Outcome::Lost;
         if self.wanted { None } else { self.release() }
     }
@@ -262,7 +275,7 @@ impl Obligation {
         match (self.state, self.outcome) {
             // It will not be sent any more.
             (State::Intended, _) => self.on(Fact::NotSent),
-            (State::InFlight, Outcome::Unanswered) => None,
+            (State::InFlight, Outcome::Unanswered) if !planted!(ReleaseWhileUnanswered) => None,
             _ => self.release(),
         }
     }
@@ -273,8 +286,13 @@ impl Obligation {
     }
 
     fn failed(&mut self) -> Option<Step> {
-        self.tries_left = self.tries_left.saturating_sub(1);
-        if self.tries_left > 0 {
+        if planted!(ForgetFailure) {
+            return None;
+        }
+        if !planted!(TryForEver) {
+            self.tries_left = self.tries_left.saturating_sub(1);
+        }
+        if self.tries_left > 0 && !planted!(NeverTryAgain) {
             return Some(Step::Retry);
         }
         self.hang()
@@ -282,7 +300,7 @@ impl Obligation {
 
     fn hang(&mut self) -> Option<Step> {
         self.state = State::Hanging;
-        Some(Step::Report)
+        (!planted!(HangInSilence)).then_some(Step::Report)
     }
 }
 

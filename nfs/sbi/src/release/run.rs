@@ -7,6 +7,7 @@ use super::table::{Entry, Holder, ObligationId};
 use super::undo::{Found, Settle, Undo};
 use crate::client::{Answer, Budget, Call, Lane, NoAnswer, last_segment, resolve};
 use crate::event::{Facts, Kind};
+use crate::planted::planted;
 use crate::policy::LostCreates;
 use crate::turns::NoTurn;
 use http::StatusCode;
@@ -18,11 +19,31 @@ impl Ledger {
     /// `holder` needs nothing any more: what nobody else needs is released, what it came to hold last first. The next begins when the one
     /// before had its first answer, or after `release.wait_ms`; one failure never stops the others.
     pub(super) async fn leave_all(&self, holder: &Holder) {
-        for id in self.held_by(holder).into_iter().rev() {
+        for id in self.to_leave(holder) {
             if self.leave(id, holder) == Some(Step::Release) {
                 self.release_in_turn(id).await;
             }
         }
+    }
+
+    /// What `holder` holds, what it came to hold last first.
+    fn to_leave(&self, holder: &Holder) -> Vec<ObligationId> {
+        let mut held = self.held_by(holder);
+        if planted!(SkipTheOldest) {
+            held.drain(..held.len().min(1));
+        }
+        if !planted!(OldestFirst) {
+            held.reverse();
+        }
+        if planted!(KeyBySubscriber) {
+            let targets: Vec<_> =
+                held.iter().filter_map(|id| self.with(*id, |e| e.intent.place.target().to_owned())).collect();
+            for id in self.find(|e| targets.iter().any(|target| *target == e.intent.place.target())) {
+                self.with_mut(id, |e| e.holders = std::iter::once(holder.clone()).collect());
+                held.push(id);
+            }
+        }
+        held
     }
 
     /// Releases one resource; ends when the release had its first answer, or after `release.wait_ms`.
@@ -42,6 +63,9 @@ impl Ledger {
             let step = fact.and_then(|fact| self.apply(id, fact));
             if let Some(answered) = answered.take() {
                 answered();
+            }
+            if step == Some(Step::Retry) && planted!(FirstFailureStops) {
+                std::future::pending::<()>().await;
             }
             if step != Some(Step::Retry) {
                 return;
@@ -75,6 +99,9 @@ impl Ledger {
     /// A release at a fixed URI, and the settling of a subject, wait for creates that are under way there. What is
     /// shared has a URI of its own each time it is made.
     async fn slot_for(&self, id: ObligationId) -> Result<Option<Slot>, ()> {
+        if planted!(TakeNoSlot) {
+            return Ok(None);
+        }
         let slot = self.with(id, |e| match &e.intent.slot {
             Some(SlotKey::Subject(_)) if e.intent.place.uri().is_some() => None,
             Some(SlotKey::Shared(_)) => None,
@@ -103,7 +130,9 @@ impl Ledger {
             true => Some(judge_put_back(answer)),
             false => self.with(id, |e| judge(&e.intent.undo, answer)),
         };
-        let fact = outcome.as_ref().ok().and_then(judged).unwrap_or(Fact::ReleaseFailed);
+        let fact = outcome.as_ref().ok().and_then(judged);
+        let silence = if planted!(SilenceConfirms) { Fact::ReleaseConfirmed } else { Fact::ReleaseFailed };
+        let fact = fact.unwrap_or(silence);
         // What was seen at a URI of its own and is gone has been ended by its producer; nothing can land there any more.
         let had_own_uri = self.with(id, |e| e.intent.settle.is_some()).unwrap_or(false);
         let fact = match fact {
@@ -126,7 +155,9 @@ impl Ledger {
         let gone = || NoAnswer::NotSent("the entry is settled".into());
         let client = &self.0.client;
         let served = self.with(id, |e| e.intent.served.clone()).ok_or_else(gone)?;
-        let budget = Budget::own(client.party().policy.release.timer, client.env().clock.now());
+        let timer = client.party().policy.release.timer;
+        let timer = if planted!(ReuseDeadDeadline) { Duration::ZERO } else { timer };
+        let budget = Budget::own(timer, client.env().clock.now());
         let facts = Facts {
             budget_left_ms: served.facts(client.party()).budget_left_ms,
             ..client.facts(&served, &call)
@@ -172,7 +203,10 @@ impl Ledger {
     async fn settle_unless_older(&self, id: ObligationId, call: Call, older: Call) -> Option<Fact> {
         let outcome = self.send_own(id, older, Kind::ReleaseSettling).await;
         match &outcome {
-            Ok(answer) if answer.status.is_success() => Some(Fact::ReleaseFoundNothing),
+            Ok(answer) if answer.status.is_success() && !planted!(RepeatOverOlder) => {
+                Some(Fact::ReleaseFoundNothing)
+            }
+            Ok(_) if planted!(RepeatOverOlder) => self.settle_by_repeat(id, call).await,
             Ok(answer) if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::GONE) => {
                 self.settle_by_repeat(id, call).await
             }
@@ -237,6 +271,9 @@ impl Ledger {
     }
 
     async fn release_found(&self, id: ObligationId) -> Option<Fact> {
+        if planted!(FindAndLeave) {
+            return Some(Fact::ReleaseConfirmed);
+        }
         let call = self.with(id, Entry::undo_call).flatten()?;
         Some(self.send_undo(id, call).await)
     }
@@ -250,6 +287,8 @@ fn refuses_for_good(status: StatusCode) -> bool {
 /// What the answer to a release means. Done is: 2xx, and what says that nothing of ours is there any more.
 fn judge(undo: &Undo, answer: &Answer) -> Fact {
     match answer.status.as_u16() {
+        _ if planted!(AnyAnswerConfirms) => Fact::ReleaseConfirmed,
+        404 if planted!(NothingIsFailure) => Fact::ReleaseFailed,
         200..300 => Fact::ReleaseConfirmed,
         404 | 410 => Fact::ReleaseFoundNothing,
         _ if undo.is_done_by(answer) => Fact::ReleaseConfirmed,

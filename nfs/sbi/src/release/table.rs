@@ -7,6 +7,7 @@ use super::undo::{Settle, Undo};
 use crate::client::{Call, TimingMode};
 use crate::event::RequestId;
 use crate::party::Served;
+use crate::planted::planted;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -168,7 +169,8 @@ impl Table {
 
     /// Inserts an entry under the number that it had before a restart; newer ones get higher numbers.
     pub(super) fn restore(&mut self, id: ObligationId, entry: Entry) {
-        self.obligations = self.obligations.max(id.0);
+        self.obligations =
+            if planted!(CountAnew) { self.obligations + 1 } else { self.obligations.max(id.0) };
         entry.holders.iter().for_each(|holder| self.by_holder.add(holder.clone(), id));
         if let Some(slot) = &entry.intent.slot {
             self.by_slot.add(slot.clone(), id);
@@ -215,6 +217,9 @@ impl Table {
         let held = entry.holders.len();
         entry.holders.retain(|other| *other != *holder);
         self.by_holder.remove(holder, id);
+        if planted!(CountNobody) {
+            entry.holders.clear();
+        }
         held > 0 && entry.holders.is_empty()
     }
 

@@ -7,6 +7,7 @@ use super::front::{End, Front, Outcome};
 use super::gone::Gone;
 use crate::event::Kind;
 use crate::header::http_date;
+use crate::planted::planted;
 use crate::policy::{Mode, OnClientGone};
 use crate::problem::{Cause, PROBLEM_JSON, ProblemDetails};
 use bytes::Bytes;
@@ -37,7 +38,7 @@ impl Front {
     }
 
     fn is_over(&self, arrival: &Arrival) -> bool {
-        arrival.served.deadline.is_some_and(|d| d.expired(self.now()))
+        arrival.served.deadline.is_some_and(|d| d.expired(self.now())) && !planted!(SucceedTooLate)
     }
 
     /// Lets go of an answer. If it was a success, what it had made is released by its delivery.
@@ -59,7 +60,9 @@ impl Front {
                 "the work took too long",
             )));
         };
-        tokio::time::sleep_until(deadline.at()).await;
+        if !planted!(RefuseTooEarly) {
+            tokio::time::sleep_until(deadline.at()).await;
+        }
         if self.party.policy.deadline.mode == Mode::Drop {
             self.party.emit(Kind::RequestDroppedLate, self.facts(arrival));
             return Err(h2::Reason::CANCEL.into());

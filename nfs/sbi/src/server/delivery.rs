@@ -1,5 +1,6 @@
 //! Whether a success reached its client's stream.
 
+use crate::planted::planted;
 use crate::release::{Committed, OwnerKey};
 use actix::Recipient;
 
@@ -45,6 +46,7 @@ impl std::fmt::Debug for Delivery {
 
 impl Drop for Delivery {
     fn drop(&mut self) {
+        self.handover.delivered |= planted!(UndeliveredIsDelivered);
         self.actor.do_send(self.handover.clone());
     }
 }
