@@ -1,6 +1,6 @@
 //! How `mock5g nf` ends: nothing that it was asked is lost, nothing that it made is left.
 
-use super::support::{Answer, Core, Gate, NfProcess, Protocol, json_create, request, wait_until};
+use super::support::{Answer, Core, Gate, NfProcess, Protocol, TempDir, json_create, request, wait_until};
 use std::thread::{self, JoinHandle};
 
 fn create_in_background(smf: &NfProcess) -> JoinHandle<Answer> {
@@ -96,4 +96,27 @@ fn a_second_signal_names_what_is_left_and_exits_1() {
     udm.signal("CONT");
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("left at "), "{}", ended.stderr);
+}
+
+/// What it owns upstream stays, and is its own again at its next start.
+#[test]
+fn with_a_journal_a_stop_releases_nothing_and_a_start_finds_it_again() {
+    let directory = TempDir::new("stop");
+    let data = ["--data-dir", directory.path().to_str().unwrap()];
+    let udm = NfProcess::start("udm", &[]);
+    let peer = format!("udm={}", udm.sbi());
+    let smf = NfProcess::start("smf", &[&["--peer", &peer], &data[..]].concat());
+    let bind = smf.sbi().strip_prefix("http://").unwrap().to_owned();
+    let created = create_in_background(&smf).join().unwrap();
+    assert_eq!(created.status, 201, "{created:?}");
+    let held = udm.held();
+    let ended = smf.stop("TERM");
+    assert_eq!((ended.code, ended.stderr.contains("left at")), (Some(0), false), "{}", ended.stderr);
+    assert_eq!(udm.held(), held);
+    let smf = NfProcess::start_at(&bind, "smf", &[&["--peer", &peer], &data[..]].concat());
+    assert_eq!(smf.held(), ["sm-context"]);
+    let release = format!("{}/release", created.header("location"));
+    let released = request(Protocol::H2c, "POST", &release, "application/json", b"{}");
+    assert_eq!(released.status, 204, "{released:?}");
+    assert_eq!((smf.held().len(), udm.held().len()), (0, 0));
 }

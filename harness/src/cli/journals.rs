@@ -4,7 +4,7 @@ use super::host::Plan;
 use crate::config::Config;
 use sbi::journal::{Identity, Opened, file_of, open_file};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// An opened journal, and where it is.
@@ -58,7 +58,7 @@ impl Journals {
     }
 }
 
-fn expect_its_own(path: &PathBuf, found: &Identity, plan: &Plan, config: &Config) -> Result<(), String> {
+fn expect_its_own(path: &Path, found: &Identity, plan: &Plan, config: &Config) -> Result<(), String> {
     let path = path.display();
     if (found.nf_type, &found.name) != (plan.nf_type, &plan.name) {
         return Err(format!(

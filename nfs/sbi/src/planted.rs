@@ -16,8 +16,13 @@ macro_rules! planted {
 #[cfg(not(feature = "planted-faults"))]
 macro_rules! planted {
     ($fault:ident) => {
-        false
+        $crate::planted::never()
     };
+}
+
+#[cfg(not(feature = "planted-faults"))]
+pub(crate) const fn never() -> bool {
+    false
 }
 
 pub(crate) use planted;

@@ -66,14 +66,20 @@ impl NfProcess {
     /// The same, with variables in its environment.
     pub fn spawn_with(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(BINARY);
-        command.args(arguments).envs(variables.iter().copied()).env_remove("RUST_LOG");
+        command.args(arguments).envs(variables.iter().copied());
+        Self::of(command)
+    }
+
+    /// The same of a command that becomes one.
+    pub fn of(mut command: Command) -> Self {
+        command.env_remove("RUST_LOG");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = lines(child.stdout.take().unwrap());
         let stderr = collected(child.stderr.take().unwrap());
         let mut nf = NfProcess { child, stdout, stderr, ready: Value::Null };
         let first = nf.stdout.recv_timeout(PATIENCE);
-        let first = first.unwrap_or_else(|_| panic!("{arguments:?} said nothing; stderr: {}", nf.stderr()));
+        let first = first.unwrap_or_else(|_| panic!("{command:?} said nothing; stderr: {}", nf.stderr()));
         nf.ready = serde_json::from_str(&first).unwrap_or_else(|e| panic!("{first:?} is no JSON: {e}"));
         nf
     }

@@ -6,6 +6,7 @@ use super::store::{Batch, Records, Store, StoreError};
 use super::{FORMAT, Identity, Opened, Sync};
 use redb::StorageBackend;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::{self, Display};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -317,13 +318,11 @@ impl StorageBackend for Untouched {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         Untouched::blocks(offset, data.len(), |block, within, done, count| {
-            if !written.blocks.contains_key(&block) {
-                let bytes = self.on_file(block)?;
-                written.blocks.insert(block, bytes);
-            }
-            if let Some(bytes) = written.blocks.get_mut(&block) {
-                bytes[within..within + count].copy_from_slice(&data[done..done + count]);
-            }
+            let bytes = match written.blocks.entry(block) {
+                Entry::Occupied(there) => there.into_mut(),
+                Entry::Vacant(none) => none.insert(self.on_file(block)?),
+            };
+            bytes[within..within + count].copy_from_slice(&data[done..done + count]);
             Ok(())
         })
     }

@@ -2,10 +2,14 @@
 
 use super::*;
 use crate::env::Entropy;
+use crate::event::Kind;
+use crate::server::Workers;
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const A: Uuid = Uuid::from_u128(0xa);
 const B: Uuid = Uuid::from_u128(0xb);
@@ -275,4 +279,69 @@ fn a_new_journal_has_its_name_only_once_it_says_whose_it_is() {
     let names: Vec<_> =
         fs::read_dir(&*directory).expect("entries").map(|e| e.expect("an entry").file_name()).collect();
     assert_eq!(names, ["smf.journal"]);
+}
+
+/// Refuses to write while it is told to.
+#[derive(Clone, Default)]
+struct Stubborn {
+    inner: MemoryStore,
+    refuses: Arc<AtomicBool>,
+}
+
+impl Store for Stubborn {
+    fn read(&mut self) -> Result<Records, StoreError> {
+        self.inner.read()
+    }
+
+    fn take_over(&mut self, holder: Uuid, now_unix_ms: i64, until_unix_ms: i64) -> Result<Fence, StoreError> {
+        self.inner.take_over(holder, now_unix_ms, until_unix_ms)
+    }
+
+    fn write(&mut self, fence: Fence, batch: &Batch) -> Result<(), StoreError> {
+        match self.refuses.load(Relaxed) {
+            true => Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into()),
+            false => self.inner.write(fence, batch),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_waits_for_is_written_once_it_can_be_and_what_was_waited_for_is_given_back() {
+    tokio::task::LocalSet::new().run_until(stubbornness()).await;
+}
+
+async fn stubbornness() {
+    let (store, party) = (Stubborn::default(), party());
+    let opened = Opened::read(store.clone()).expect("opened");
+    let (journal, _) = Journal::begin(opened, &party, &Workers::Here(1)).expect("begun");
+    journal.write(Batch::from([put(1, "a")])).await.expect("written");
+    store.refuses.store(true, Relaxed);
+    journal.post(Batch::from([put(2, "b"), put(3, "c")]));
+    let (error, given_back) = journal.write(Batch::from([put(4, "d")])).await.expect_err("refused");
+    assert!(error.to_string().contains("the journal cannot be written"), "{error}");
+    assert_eq!(given_back, Batch::from([put(4, "d")]));
+    assert!(journal.trouble().is_some());
+    journal.post(Batch::from([put(3, "newer")]));
+    assert_eq!(values(&mut store.inner.clone()), ["a"]);
+    store.refuses.store(false, Relaxed);
+    party.env.events.wait(0, |event| event.event == Kind::JournalResumed).await;
+    assert_eq!(
+        values(&mut store.inner.clone()),
+        ["a", "b", "newer"],
+        "the one that was given back is not there"
+    );
+    assert!(journal.trouble().is_none());
+    drop(journal);
+}
+
+fn party() -> Party {
+    Party {
+        name: "smf".into(),
+        nf_type: NfType::Smf,
+        instance_id: A,
+        api_root: "http://smf".into(),
+        env: crate::env::Env::system(),
+        policy: crate::policy::Policy::default(),
+        journal: None,
+    }
 }
