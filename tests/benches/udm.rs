@@ -37,7 +37,7 @@ impl Udm {
             journal: None,
         };
         let workers = Workers::threads(1);
-        let started = registry::start(party, &wiring(), listener, &workers).await;
+        let started = registry::start(party, &wiring(), listener, &workers, None).await.expect("it starts");
         Udm { api_root, net, workers, started }
     }
 

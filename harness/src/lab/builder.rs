@@ -9,12 +9,14 @@ use crate::subscribers;
 use api::common::{PlmnId, Supi};
 use sbi::env::{Entropy, Env, stable_hash};
 use sbi::event::Event;
+use sbi::journal::{Opened, Sync, open_file};
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::policy::Policy;
 use sbi::server::Workers;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -36,6 +38,7 @@ pub struct Builder {
     smf: SmfChoices,
     first_put: FirstPut,
     judged: bool,
+    data_dir: Option<(PathBuf, Sync)>,
 }
 
 #[derive(Clone)]
@@ -60,6 +63,7 @@ impl Default for Builder {
             smf: SmfChoices::default(),
             first_put: FirstPut::default(),
             judged: true,
+            data_dir: None,
         }
     }
 }
@@ -149,6 +153,13 @@ impl Builder {
         self
     }
 
+    /// Each NF of a real lab keeps a journal in this directory.
+    #[must_use]
+    pub fn data_dir(mut self, directory: &Path, sync: Sync) -> Self {
+        self.data_dir = Some((directory.to_owned(), sync));
+        self
+    }
+
     /// So many workers, or shards under simulation.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
@@ -220,7 +231,10 @@ impl Builder {
         let wiring = self.wiring(&roots);
         let mut started = Vec::new();
         for (nf, listener) in self.nfs.iter().zip(listeners) {
-            started.push(nf.start(&env, &roots[&nf.name], &wiring, listener, &workers).await);
+            let journal = self.data_dir.as_ref().map(|(directory, sync)| {
+                open_file(directory, &nf.name, *sync).unwrap_or_else(|error| panic!("{error}"))
+            });
+            started.push(nf.start(&env, &roots[&nf.name], &wiring, listener, &workers, journal).await);
         }
         assemble(env, started, &wiring, Some(workers), self.judged)
     }
@@ -249,7 +263,8 @@ impl Builder {
                     (nf.clone(), env.clone(), stage.clone(), wiring.clone(), root.clone());
                 async move {
                     let listener = env.net.listen("0.0.0.0:80").await?;
-                    let started = nf.start(&env, &root, &wiring, listener, &Workers::Here(shards)).await;
+                    let started =
+                        nf.start(&env, &root, &wiring, listener, &Workers::Here(shards), None).await;
                     stage.enter(started);
                     std::future::pending::<turmoil::Result>().await
                 }
@@ -283,18 +298,20 @@ impl Planned {
         wiring: &Wiring,
         listener: Box<dyn Listen>,
         workers: &Workers,
+        journal: Option<Opened>,
     ) -> Started {
         env.directory.add(root, &self.name);
+        let had = journal.as_ref().and_then(Opened::identity).map(|identity| identity.instance_id);
         let party = Party {
             name: self.name.as_str().into(),
             nf_type: self.nf_type,
-            instance_id: env.entropy.uuid(),
+            instance_id: had.unwrap_or_else(|| env.entropy.uuid()),
             api_root: root.into(),
             env: env.for_nf(),
             policy: self.policy.clone(),
             journal: None,
         };
-        let started = registry::start(party, wiring, listener, workers, None).await;
+        let started = registry::start(party, wiring, listener, workers, journal).await;
         started.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 }
