@@ -2,8 +2,10 @@
 //! others are there, against 100 000 others.
 
 mod canned;
+mod aims;
 mod stats;
 
+use aims::verdict;
 use api::nsmf_pdusession::{SM_CONTEXTS, Session, SmContextCreateData};
 use canned::Canned;
 use futures_util::stream::{self, StreamExt};
@@ -12,7 +14,7 @@ use mock5g::lab::{Lab, PduSession};
 use mock5g::subscribers::{dnn, supi};
 use sbi::client::Call;
 use sbi::party::NfType;
-use stats::{median, verdict};
+use stats::median;
 use std::time::{Duration, Instant};
 
 const FEW: u64 = 1_000;

@@ -2,14 +2,16 @@
 //! the same requests with both headers to both, over HTTP/2 on the loopback.
 
 mod load;
+mod aims;
 mod stats;
 mod udm;
 
+use aims::verdict;
 use load::Load;
 use sbi::net::Tcp;
 use sbi::policy::Mode;
 use sbi::server::Workers;
-use stats::{median, quartiles, verdict};
+use stats::{median, quartiles};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;

@@ -1,14 +1,16 @@
 //! How long it takes to read both timing headers of a request and to check its deadline, against the same headers
 //! without the two.
 
+mod aims;
 mod stats;
 
+use aims::verdict;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sbi::clock::Clock;
 use sbi::header::{MaxRspTime, Pair};
 use sbi::policy::DeadlinePolicy;
 use sbi::server::{Admission, RequestKind};
-use stats::{median, verdict};
+use stats::median;
 use std::hint::black_box;
 use std::time::Instant;
 

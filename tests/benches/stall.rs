@@ -2,13 +2,15 @@
 //! connection, with the sockets as they are, against the same without TCP_NODELAY on either side.
 
 mod load;
+mod aims;
 mod stats;
 mod udm;
 
+use aims::verdict;
 use load::Load;
 use sbi::net::{Accepted, BoxIo, Listen, Net, Tcp};
 use sbi::policy::Mode;
-use stats::{median, verdict};
+use stats::median;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;

@@ -15,12 +15,3 @@ pub fn quartiles(measured: impl IntoIterator<Item = f64>) -> [f64; 3] {
     sorted.sort_by(f64::total_cmp);
     [1, 2, 3].map(|quarter| sorted[(sorted.len() - 1) * quarter / 4])
 }
-
-/// How a figure that should be small stands against what must hold and what is aimed at.
-pub fn verdict(figure: f64, must_hold: f64, aim: f64) -> &'static str {
-    match figure {
-        f if f <= aim => "aim reached",
-        f if f <= must_hold => "holds",
-        _ => "MISSED",
-    }
-}
