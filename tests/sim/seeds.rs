@@ -173,9 +173,9 @@ impl Plan {
         }
         for _ in 0..self.stalls {
             let (a, b) = *dice.of(&[("amf", "smf"), ("smf", "udm"), ("udm", "udr")]);
-            turmoil::hold(a, b);
+            lab.network().hold(a, b);
             sleep(ms(dice.between(20, MAX_DELAY_UNHEEDED_MS))).await;
-            turmoil::release(a, b);
+            lab.network().release(a, b);
         }
     }
 

@@ -1,23 +1,24 @@
 //! Building a lab: which NFs, with which policies, in which world.
 
 use super::client::LabClient;
-use super::{Lab, PATIENCE};
+use super::{Lab, Simulation};
 use crate::process::Process;
 use crate::registry::{self, LOCAL_UDR, SmfChoices, Started, Wiring};
-use crate::simulation::Weather;
+use crate::simulation::{self, Host, Stage, Stuck, Weather, World};
 use crate::subscribers;
 use api::common::{PlmnId, Supi};
-use sbi::env::{Entropy, Env, stable_hash};
+use futures_util::future::LocalBoxFuture;
+use sbi::env::Env;
 use sbi::event::Event;
-use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::policy::Policy;
 use sbi::server::Workers;
+use sbi::traffic::Traffic;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use std::time::Duration;
 use udr::{FirstPut, Profile, Repository};
 
 /// How many workers a lab has unless told otherwise; under simulation, how many shards each NF has.
@@ -29,6 +30,7 @@ pub struct Builder {
     nfs: Vec<Planned>,
     workers: usize,
     subscribers: Vec<(Supi, Profile)>,
+    default_subscribers: bool,
     plmn: PlmnId,
     peers: BTreeMap<NfType, String>,
     reaches_ues: bool,
@@ -53,6 +55,7 @@ impl Default for Builder {
             nfs: [NfType::Udr, NfType::Udm, NfType::Smf, NfType::Amf].map(nf).into(),
             workers: DEFAULT_WORKERS,
             subscribers: Vec::new(),
+            default_subscribers: true,
             plmn: PlmnId::new("001", "01").expect("the test PLMN"),
             peers: BTreeMap::new(),
             reaches_ues: false,
@@ -121,6 +124,13 @@ impl Builder {
         self
     }
 
+    /// Without the default subscribers: there are only those that are named.
+    #[must_use]
+    pub fn without_default_subscribers(mut self) -> Self {
+        self.default_subscribers = false;
+        self
+    }
+
     /// The SMFs send to UE and gNB through the AMF; without this, sessions end with the 201.
     #[must_use]
     pub fn reaching_ues(mut self) -> Self {
@@ -165,7 +175,9 @@ impl Builder {
 
     fn repository(&self) -> Arc<Repository> {
         let repository = Repository::default();
-        subscribers::provision_defaults(&repository);
+        if self.default_subscribers {
+            subscribers::provision_defaults(&repository);
+        }
         for (supi, profile) in &self.subscribers {
             repository.provision(supi, profile.clone());
         }
@@ -220,7 +232,8 @@ impl Builder {
         let wiring = self.wiring(&roots);
         let mut started = Vec::new();
         for (nf, listener) in self.nfs.iter().zip(listeners) {
-            started.push(nf.start(&env, &roots[&nf.name], &wiring, listener, &workers).await);
+            let party = nf.party(&env, &roots[&nf.name]);
+            started.push(registry::start(party, &wiring, listener, &workers).await);
         }
         assemble(env, started, &wiring, Some(workers), self.judged)
     }
@@ -234,40 +247,73 @@ impl Builder {
     where
         S: Future<Output = ()> + 'static,
     {
-        let mut sim = weather.build();
-        let env = weather.env();
+        match self.try_simulate(weather, scenario) {
+            (events, Ok(())) => Simulated { events },
+            (_, Err(stuck)) => panic!("seed {}: {stuck}", weather.seed),
+        }
+    }
+
+    /// The same, with what the scenario found, or why it did not end. Everything that happened comes first.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario does.
+    pub fn try_simulate<S, T>(
+        self,
+        weather: Weather,
+        scenario: impl FnOnce(Rc<Lab>) -> S + 'static,
+    ) -> (Vec<Event>, Result<T, Stuck>)
+    where
+        S: Future<Output = T> + 'static,
+        T: 'static,
+    {
+        let runtime = simulation::runtime();
+        let traffic = if self.judged { Traffic::default() } else { Traffic::forgotten() };
+        let judged = self.judged.then(|| self.nfs.iter().map(|nf| nf.name.clone()).collect());
+        let (events, played) = runtime.block_on(async {
+            let world = World::new(weather, traffic.clone());
+            let events = world.env().events.clone();
+            let played = self.play(&world, weather.most, scenario).await;
+            (events, played)
+        });
+        drop(runtime);
+        if let Some(nfs) = judged {
+            super::expect_schema_true(&traffic, &nfs);
+        }
+        (events.after(0, usize::MAX), played)
+    }
+
+    async fn play<S, T>(
+        self,
+        world: &World,
+        most: Duration,
+        scenario: impl FnOnce(Rc<Lab>) -> S + 'static,
+    ) -> Result<T, Stuck>
+    where
+        S: Future<Output = T> + 'static,
+        T: 'static,
+    {
+        let env = world.env().clone();
         self.name_peers(&env);
         let roots = self.nfs.iter().map(|nf| (nf.name.clone(), format!("http://{}", nf.name))).collect();
         let wiring = self.wiring(&roots);
         let stage = Rc::new(Stage::default());
         for nf in &self.nfs {
-            let (nf, env, stage) = (nf.clone(), env.clone(), stage.clone());
-            let (wiring, root, shards) = (wiring.clone(), roots[&nf.name].clone(), self.workers);
-            let env = Env { entropy: Entropy::from_seed(weather.seed ^ stable_hash(&nf.name)), ..env };
-            sim.host(nf.name.clone(), move || {
-                let (nf, env, stage, wiring, root) =
-                    (nf.clone(), env.clone(), stage.clone(), wiring.clone(), root.clone());
-                async move {
-                    let listener = env.net.listen("0.0.0.0:80").await?;
-                    let started = nf.start(&env, &root, &wiring, listener, &Workers::Here(shards)).await;
-                    stage.enter(started);
-                    std::future::pending::<turmoil::Result>().await
-                }
-            });
+            let party = nf.party(&world.env_of(&nf.name), &roots[&nf.name]);
+            stage.add(host(party, wiring.clone(), self.workers));
         }
-        let (events, traffic, expected) = (env.events.clone(), env.traffic.clone(), self.nfs.len());
-        sim.client("scenario", async move {
-            let started = stage.all(expected).await;
-            scenario(Rc::new(assemble(env, started, &wiring, None, false))).await;
-            Ok(())
-        });
-        if let Err(error) = sim.run() {
-            panic!("seed {}: {error}", weather.seed);
-        }
-        if self.judged {
-            super::expect_schema_true(&traffic, &self.nfs.into_iter().map(|nf| nf.name).collect());
-        }
-        Simulated { events: events.after(0, usize::MAX) }
+        let names: Vec<_> = self.nfs.into_iter().map(|nf| nf.name).collect();
+        let simulated = Simulation { stage: stage.clone(), network: world.network.clone() };
+        let scenario = async move {
+            let mut started = Vec::new();
+            for name in names {
+                started.push(simulated.stage.started(&name).await);
+            }
+            let mut lab = assemble(env, started, &wiring, None, false);
+            lab.simulation = Some(simulated);
+            scenario(Rc::new(lab)).await
+        };
+        stage.play(scenario, most).await
     }
 }
 
@@ -276,70 +322,47 @@ fn default_name(nf_type: NfType) -> String {
 }
 
 impl Planned {
-    async fn start(
-        &self,
-        env: &Env,
-        root: &str,
-        wiring: &Wiring,
-        listener: Box<dyn Listen>,
-        workers: &Workers,
-    ) -> Started {
+    fn party(&self, env: &Env, root: &str) -> Party {
         env.directory.add(root, &self.name);
-        let party = Party {
+        Party {
             name: self.name.as_str().into(),
             nf_type: self.nf_type,
             instance_id: env.entropy.uuid(),
             api_root: root.into(),
             env: env.for_nf(),
             policy: self.policy.clone(),
-        };
-        registry::start(party, wiring, listener, workers).await
+        }
     }
+}
+
+/// A simulated NF: whenever it starts it is the same party, with the same clock and at the same place.
+fn host(party: Party, wiring: Wiring, shards: usize) -> Host {
+    let name = party.name.to_string();
+    let start = move || {
+        let (party, wiring) = (party.clone(), wiring.clone());
+        let start: LocalBoxFuture<'static, Started> = Box::pin(async move {
+            let listener = party.env.net.listen("0.0.0.0:80").await.expect("a simulated host has a port");
+            registry::start(party, &wiring, listener, &Workers::Here(shards)).await
+        });
+        start
+    };
+    Host { name, start: Box::new(start) }
 }
 
 fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Workers>, judged: bool) -> Lab {
     env.directory.add(LOCAL_UDR, "udr");
     let local_udr = wiring.has_local_udr().then(|| (LOCAL_UDR.to_owned(), wiring.repository.clone()));
-    let nfs = started.iter().map(|s| s.handle.clone()).collect();
-    let amf = started.iter().find_map(|s| s.handle.amf.clone()).expect("every lab has an AMF");
     let client = LabClient::new(env.for_nf());
     let repository = wiring.repository.clone();
+    let (nfs, ports) = started.into_iter().map(|started| (started.handle, started.port)).unzip();
     Lab {
-        process: Process { env, nfs, local_udr, repository: Some(repository.clone()) },
+        process: RefCell::new(Rc::new(Process { env, nfs, local_udr, repository: Some(repository.clone()) })),
         repository,
-        amf,
         client,
-        started,
+        ports: RefCell::new(ports),
         workers,
         judged,
-    }
-}
-
-/// Where the simulated hosts hand over what they started.
-#[derive(Default)]
-struct Stage {
-    started: RefCell<Vec<Started>>,
-    entered: Notify,
-}
-
-impl Stage {
-    fn enter(&self, started: Started) {
-        self.started.borrow_mut().push(started);
-        self.entered.notify_waiters();
-    }
-
-    async fn all(&self, expected: usize) -> Vec<Started> {
-        let complete = async {
-            loop {
-                let entered = self.entered.notified();
-                if self.started.borrow().len() == expected {
-                    return;
-                }
-                entered.await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, complete).await.expect("every NF starts");
-        self.started.take()
+        simulation: None,
     }
 }
 
