@@ -6,6 +6,7 @@
 mod host;
 mod lab;
 mod nf;
+mod sim;
 mod small;
 
 use crate::config::{Config, Level};
@@ -60,6 +61,7 @@ enum Command {
     Demo(DemoArgs),
     Lab(lab::LabArgs),
     Nf(nf::NfArgs),
+    Sim(sim::SimArgs),
     Config(small::ConfigArgs),
     Explain(small::ExplainArgs),
     Health(small::HealthArgs),
@@ -106,6 +108,7 @@ pub fn run() -> ExitCode {
         Command::Demo(args) => system.block_on(run_demo(args)),
         Command::Lab(args) => system.block_on(lab::run(args)),
         Command::Nf(args) => system.block_on(nf::run(args)),
+        Command::Sim(args) => system.block_on(sim::run(args)),
         Command::Config(args) => small::config(&args),
         Command::Explain(args) => small::explain(&args),
         Command::Health(args) => system.block_on(small::health(args)),

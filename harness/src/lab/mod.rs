@@ -227,6 +227,12 @@ impl Lab {
         self.nf(nf).party.env.clock.step_ms(by_ms);
     }
 
+    /// Steps it so that it is wrong by `by_ms` then.
+    pub fn set_clock(&self, nf: &str, by_ms: i64) {
+        let clock = self.nf(nf).party.env.clock;
+        clock.step_ms(by_ms.saturating_sub(clock.offset_ms()));
+    }
+
     /// The client of this lab that is no NF: it sends whatever it is told to.
     pub fn client(&self) -> &LabClient {
         &self.client

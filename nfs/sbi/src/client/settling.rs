@@ -29,6 +29,11 @@ impl Settling {
         queue.push_back(displace);
         Place(displaced)
     }
+
+    /// How many are in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().iter().filter(|place| !place.is_closed()).count()
+    }
 }
 
 impl Place {

@@ -76,6 +76,11 @@ impl Ledger {
         self.find(|e| e.state() != State::Owned || !e.has_owner()).len()
     }
 
+    /// How many slots are taken and creates in flight.
+    pub fn busy(&self) -> usize {
+        self.0.slots.busy() + self.0.client.settling().len()
+    }
+
     /// Every entry, oldest first: what is settled as far as it is kept, then the others.
     pub fn resources(&self) -> Vec<Resource> {
         let table = self.0.table.borrow();
