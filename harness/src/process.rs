@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use sbi::env::Env;
 use sbi::party::Party;
 use sbi::release::Resource;
-use sbi::server::{Close, Forget, Held, Holdings, Keeper, ReleaseAll, Resources, Shards, Unsettled};
+use sbi::server::{Busy, Close, Forget, Held, Holdings, Keeper, ReleaseAll, Resources, Shards, Unsettled};
 use std::sync::Arc;
 use udr::Repository;
 
@@ -47,10 +47,15 @@ impl NfHandle {
         resources
     }
 
-    /// Whether no procedure runs and everything in its ledgers is settled or committed.
+    /// Whether no procedure runs, no create is in flight, and everything in its ledgers is settled or committed.
     pub async fn is_idle(&self) -> bool {
         for shard in &self.holdings {
             if shard.send(Holdings).await.is_ok_and(|h| h.running > 0) {
+                return false;
+            }
+        }
+        for keeper in &self.keepers {
+            if keeper.send(Busy).await.is_ok_and(|busy| busy > 0) {
                 return false;
             }
         }

@@ -40,28 +40,16 @@ impl Verdict {
 
     /// Compares what creators made with what producers hold.
     pub fn judge(resources: &[Resource], held: &[Held]) -> Verdict {
-        let in_state = |state: State| resources.iter().filter(move |r| r.state == state);
-        let owned: BTreeSet<&str> = in_state(State::Owned).map(|r| r.uri.as_str()).collect();
-        let held_uris: BTreeSet<&str> = held.iter().map(|h| h.uri.as_str()).collect();
-        let reported =
-            in_state(State::Hanging).map(|r| format!("{} {} (reported by {})", r.kind, r.uri, r.by));
-        let unsettled = [State::Intended, State::InFlight, State::Held, State::Releasing];
-        let unsettled = unsettled.into_iter().flat_map(in_state);
-        let unsettled: Vec<_> = unsettled
-            .map(|r| format!("{} {} (still {} at {})", r.kind, r.uri, r.state.as_str(), r.by))
-            .collect();
-        let orphans = held.iter().filter(|h| !owned.contains(h.uri.as_str()));
-        let orphans = orphans.filter(|h| !is_listed(resources, &h.uri));
-        let orphans = orphans.map(|h| format!("{} {} (in no ledger)", h.kind, h.uri));
-        let left: Vec<_> = reported.chain(unsettled).chain(orphans).collect();
-        let missing = in_state(State::Owned).filter(|r| !held_uris.contains(r.uri.as_str()));
-        let (committed, released) = (in_state(State::Owned).count(), in_state(State::Released).count());
+        let in_state = |state: State| resources.iter().filter(|r| r.state == state).count();
+        let (committed, released) = (in_state(State::Owned), in_state(State::Released));
+        let Comparison { reported, unsettled, orphans, missing } = Comparison::of(resources, held);
+        let left = [reported, unsettled, orphans].concat();
         Verdict {
             created: committed + released + left.len(),
             committed,
             released,
             hanging: left.len(),
-            missing: missing.map(|r| format!("{} {} (committed by {})", r.kind, r.uri, r.by)).collect(),
+            missing,
             left,
         }
     }
@@ -69,6 +57,42 @@ impl Verdict {
     /// Whether nothing is left and nothing is missing.
     pub fn is_clean(&self) -> bool {
         self.hanging == 0 && self.missing.is_empty()
+    }
+}
+
+/// What creators made, compared with what producers hold: each a line for a person.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Reported as hanging.
+    pub reported: Vec<String>,
+    /// Not settled yet.
+    pub unsettled: Vec<String>,
+    /// Held, and in no ledger.
+    pub orphans: Vec<String>,
+    /// Committed, and not held.
+    pub missing: Vec<String>,
+}
+
+impl Comparison {
+    /// Compares.
+    pub fn of(resources: &[Resource], held: &[Held]) -> Comparison {
+        let in_state = |state: State| resources.iter().filter(move |r| r.state == state);
+        let owned: BTreeSet<&str> = in_state(State::Owned).map(|r| r.uri.as_str()).collect();
+        let held_uris: BTreeSet<&str> = held.iter().map(|h| h.uri.as_str()).collect();
+        let reported = in_state(State::Hanging);
+        let unsettled = [State::Intended, State::InFlight, State::Held, State::Releasing];
+        let unsettled = unsettled.into_iter().flat_map(in_state);
+        let orphans = held.iter().filter(|h| !owned.contains(h.uri.as_str()));
+        let orphans = orphans.filter(|h| !is_listed(resources, &h.uri));
+        let missing = in_state(State::Owned).filter(|r| !held_uris.contains(r.uri.as_str()));
+        Comparison {
+            reported: reported.map(|r| format!("{} {} (reported by {})", r.kind, r.uri, r.by)).collect(),
+            unsettled: unsettled
+                .map(|r| format!("{} {} (still {} at {})", r.kind, r.uri, r.state.as_str(), r.by))
+                .collect(),
+            orphans: orphans.map(|h| format!("{} {} (in no ledger)", h.kind, h.uri)).collect(),
+            missing: missing.map(|r| format!("{} {} (committed by {})", r.kind, r.uri, r.by)).collect(),
+        }
     }
 }
 

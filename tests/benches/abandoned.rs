@@ -24,7 +24,8 @@ async fn main() {
     let refused = stream::iter(0..REQUESTS).map(|n| refused(&lab, n)).buffer_unordered(AT_ONCE);
     let refused = refused.filter(|refused| std::future::ready(*refused)).count().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let smf = lab.process().nf("smf").expect("every lab has an SMF");
+    let process = lab.process();
+    let smf = process.nf("smf").expect("every lab has an SMF");
     let mut left = smf.unsettled().await;
     for shard in &smf.holdings {
         left += shard.send(Holdings).await.map_or(0, |holding| holding.running);

@@ -1,8 +1,8 @@
 //! What many SM contexts cost: memory for each at an SMF, and the rate of PDU sessions created and released while 1 000
 //! others are there, against 100 000 others.
 
-mod canned;
 mod aims;
+mod canned;
 mod stats;
 
 use aims::verdict;

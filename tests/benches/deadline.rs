@@ -1,8 +1,8 @@
 //! What deadline handling costs: GET sm-data at a UDM that checks deadlines against one that does not look at them,
 //! the same requests with both headers to both, over HTTP/2 on the loopback.
 
-mod load;
 mod aims;
+mod load;
 mod stats;
 mod udm;
 

@@ -1,8 +1,8 @@
 //! Whether an answer ever waits for a delayed ACK: the slowest of 100 answers that are asked for at once on one
 //! connection, with the sockets as they are, against the same without TCP_NODELAY on either side.
 
-mod load;
 mod aims;
+mod load;
 mod stats;
 mod udm;
 

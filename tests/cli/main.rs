@@ -17,5 +17,6 @@ mod nf_stop;
 mod operator_plane;
 #[cfg(feature = "openapi")]
 mod schema_true;
+mod sim;
 mod steering;
 mod support;

@@ -3,6 +3,7 @@
 
 mod amf_registrations;
 mod clock;
+mod crashes;
 mod determinism;
 mod handover;
 mod network;

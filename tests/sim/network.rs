@@ -20,9 +20,9 @@ fn a_create_on_a_dead_connection_is_settled_over_a_new_one() {
         lab.fault(Rule::at("udm").on_response().matching("PUT", "/smf-registrations/").delay_ms(100).once());
         let cut = async {
             sleep(ms(100)).await;
-            turmoil::partition("smf", "udm");
+            lab.network().partition("smf", "udm");
             sleep(ms(1_000)).await;
-            turmoil::repair("smf", "udm");
+            lab.network().repair("smf", "udm");
         };
         let session = PduSession::default().max_rsp_time_ms(400);
         let (outcome, ()) = tokio::join!(lab.establish(session), cut);
@@ -37,10 +37,10 @@ fn a_create_on_a_dead_connection_is_settled_over_a_new_one() {
 fn messages_that_are_held_back_for_a_while_do_no_harm() {
     for (a, b) in [("amf", "smf"), ("smf", "udm"), ("udm", "udr")] {
         play(move |lab| async move {
-            turmoil::hold(a, b);
+            lab.network().hold(a, b);
             let slow = async {
                 sleep(ms(700)).await;
-                turmoil::release(a, b);
+                lab.network().release(a, b);
             };
             let session = PduSession::default().max_rsp_time_ms(400);
             let (outcome, ()) = tokio::join!(lab.establish(session), slow);

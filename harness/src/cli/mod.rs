@@ -7,6 +7,7 @@ mod host;
 mod journals;
 mod lab;
 mod nf;
+mod sim;
 mod small;
 
 use crate::config::{Config, Level};
@@ -61,6 +62,7 @@ enum Command {
     Demo(DemoArgs),
     Lab(lab::LabArgs),
     Nf(nf::NfArgs),
+    Sim(sim::SimArgs),
     Config(small::ConfigArgs),
     Explain(small::ExplainArgs),
     Health(small::HealthArgs),
@@ -107,6 +109,7 @@ pub fn run() -> ExitCode {
         Command::Demo(args) => system.block_on(run_demo(args)),
         Command::Lab(args) => system.block_on(lab::run(args)),
         Command::Nf(args) => system.block_on(nf::run(args)),
+        Command::Sim(args) => system.block_on(sim::run(args)),
         Command::Config(args) => small::config(&args),
         Command::Explain(args) => small::explain(&args),
         Command::Health(args) => system.block_on(small::health(args)),

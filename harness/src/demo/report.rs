@@ -73,7 +73,8 @@ fn tell_person(
     let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
     writeln!(out, "{}: {}\n", scenario.name, scenario.title)?;
     writeln!(out, "{}", ladder::head())?;
-    let names: Vec<&str> = lab.process().nfs.iter().map(|nf| &*nf.party.name).collect();
+    let process = lab.process();
+    let names: Vec<&str> = process.nfs.iter().map(|nf| &*nf.party.name).collect();
     for rung in ladder::ladder(&lab.events(), &names, begin_ms) {
         writeln!(out, "{}", painted(&rung.text, rung.tone, colour))?;
     }

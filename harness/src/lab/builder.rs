@@ -1,25 +1,27 @@
 //! Building a lab: which NFs, with which policies, in which world.
 
 use super::client::LabClient;
-use super::{Lab, PATIENCE};
+use super::{Lab, Simulation};
 use crate::process::Process;
 use crate::registry::{self, LOCAL_UDR, SmfChoices, Started, Wiring};
-use crate::simulation::Weather;
+use crate::simulation::{self, Host, Medium, Stage, Stuck, Weather, World};
 use crate::subscribers;
 use api::common::{PlmnId, Supi};
-use sbi::env::{Entropy, Env, stable_hash};
+use futures_util::future::LocalBoxFuture;
+use sbi::env::Env;
 use sbi::event::Event;
 use sbi::journal::{Opened, Sync, open_file};
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::policy::Policy;
 use sbi::server::Workers;
-use std::cell::RefCell;
+use sbi::traffic::Traffic;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use std::time::Duration;
 use udr::{FirstPut, Profile, Repository};
 
 /// How many workers a lab has unless told otherwise; under simulation, how many shards each NF has.
@@ -31,6 +33,7 @@ pub struct Builder {
     nfs: Vec<Planned>,
     workers: usize,
     subscribers: Vec<(Supi, Profile)>,
+    default_subscribers: bool,
     plmn: PlmnId,
     peers: BTreeMap<NfType, String>,
     reaches_ues: bool,
@@ -39,6 +42,7 @@ pub struct Builder {
     first_put: FirstPut,
     judged: bool,
     data_dir: Option<(PathBuf, Sync)>,
+    media: BTreeMap<String, Medium>,
 }
 
 #[derive(Clone)]
@@ -56,6 +60,7 @@ impl Default for Builder {
             nfs: [NfType::Udr, NfType::Udm, NfType::Smf, NfType::Amf].map(nf).into(),
             workers: DEFAULT_WORKERS,
             subscribers: Vec::new(),
+            default_subscribers: true,
             plmn: PlmnId::new("001", "01").expect("the test PLMN"),
             peers: BTreeMap::new(),
             reaches_ues: false,
@@ -64,6 +69,7 @@ impl Default for Builder {
             first_put: FirstPut::default(),
             judged: true,
             data_dir: None,
+            media: BTreeMap::new(),
         }
     }
 }
@@ -125,6 +131,13 @@ impl Builder {
         self
     }
 
+    /// Without the default subscribers: there are only those that are named.
+    #[must_use]
+    pub fn without_default_subscribers(mut self) -> Self {
+        self.default_subscribers = false;
+        self
+    }
+
     /// The SMFs send to UE and gNB through the AMF; without this, sessions end with the 201.
     #[must_use]
     pub fn reaching_ues(mut self) -> Self {
@@ -160,6 +173,13 @@ impl Builder {
         self
     }
 
+    /// Under simulation, the NF of this name keeps its journal there.
+    #[must_use]
+    pub fn journal(mut self, nf: &str, medium: Medium) -> Self {
+        self.media.insert(nf.into(), medium);
+        self
+    }
+
     /// So many workers, or shards under simulation.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
@@ -176,7 +196,9 @@ impl Builder {
 
     fn repository(&self) -> Arc<Repository> {
         let repository = Repository::default();
-        subscribers::provision_defaults(&repository);
+        if self.default_subscribers {
+            subscribers::provision_defaults(&repository);
+        }
         for (supi, profile) in &self.subscribers {
             repository.provision(supi, profile.clone());
         }
@@ -234,7 +256,8 @@ impl Builder {
             let journal = self.data_dir.as_ref().map(|(directory, sync)| {
                 open_file(directory, &nf.name, *sync).unwrap_or_else(|error| panic!("{error}"))
             });
-            started.push(nf.start(&env, &roots[&nf.name], &wiring, listener, &workers, journal).await);
+            let party = nf.party(&env, &roots[&nf.name], journal.as_ref());
+            started.push(start(party, &wiring, listener, &workers, journal).await);
         }
         assemble(env, started, &wiring, Some(workers), self.judged)
     }
@@ -248,41 +271,77 @@ impl Builder {
     where
         S: Future<Output = ()> + 'static,
     {
-        let mut sim = weather.build();
-        let env = weather.env();
+        match self.try_simulate(weather, scenario) {
+            (events, Ok(())) => Simulated { events },
+            (_, Err(stuck)) => panic!("seed {}: {stuck}", weather.seed),
+        }
+    }
+
+    /// The same, with what the scenario found, or why it did not end. Everything that happened comes first.
+    ///
+    /// # Panics
+    ///
+    /// If the scenario does.
+    pub fn try_simulate<S, T>(
+        self,
+        weather: Weather,
+        scenario: impl FnOnce(Rc<Lab>) -> S + 'static,
+    ) -> (Vec<Event>, Result<T, Stuck>)
+    where
+        S: Future<Output = T> + 'static,
+        T: 'static,
+    {
+        let runtime = simulation::runtime();
+        let traffic = if self.judged { Traffic::default() } else { Traffic::forgotten() };
+        let judged = self.judged.then(|| self.nfs.iter().map(|nf| nf.name.clone()).collect());
+        let (events, played) = runtime.block_on(async {
+            let world = World::new(weather, traffic.clone());
+            let events = world.env().events.clone();
+            let played = self.play(&world, weather.most, scenario).await;
+            (events, played)
+        });
+        drop(runtime);
+        if let Some(nfs) = judged {
+            super::expect_schema_true(&traffic, &nfs);
+        }
+        (events.after(0, usize::MAX), played)
+    }
+
+    async fn play<S, T>(
+        self,
+        world: &World,
+        most: Duration,
+        scenario: impl FnOnce(Rc<Lab>) -> S + 'static,
+    ) -> Result<T, Stuck>
+    where
+        S: Future<Output = T> + 'static,
+        T: 'static,
+    {
+        let env = world.env().clone();
         self.name_peers(&env);
         let roots = self.nfs.iter().map(|nf| (nf.name.clone(), format!("http://{}", nf.name))).collect();
         let wiring = self.wiring(&roots);
         let stage = Rc::new(Stage::default());
         for nf in &self.nfs {
-            let (nf, env, stage) = (nf.clone(), env.clone(), stage.clone());
-            let (wiring, root, shards) = (wiring.clone(), roots[&nf.name].clone(), self.workers);
-            let env = Env { entropy: Entropy::from_seed(weather.seed ^ stable_hash(&nf.name)), ..env };
-            sim.host(nf.name.clone(), move || {
-                let (nf, env, stage, wiring, root) =
-                    (nf.clone(), env.clone(), stage.clone(), wiring.clone(), root.clone());
-                async move {
-                    let listener = env.net.listen("0.0.0.0:80").await?;
-                    let started =
-                        nf.start(&env, &root, &wiring, listener, &Workers::Here(shards), None).await;
-                    stage.enter(started);
-                    std::future::pending::<turmoil::Result>().await
-                }
-            });
+            let medium = self.media.get(&nf.name).cloned();
+            let opened = medium.as_ref().map(Medium::open);
+            let party = nf.party(&world.env_of(&nf.name), &roots[&nf.name], opened.as_ref());
+            let provisioned = self.clone();
+            let fresh = move || provisioned.repository();
+            stage.add(host(party, wiring.clone(), self.workers, medium, fresh));
         }
-        let (events, traffic, expected) = (env.events.clone(), env.traffic.clone(), self.nfs.len());
-        sim.client("scenario", async move {
-            let started = stage.all(expected).await;
-            scenario(Rc::new(assemble(env, started, &wiring, None, false))).await;
-            Ok(())
-        });
-        if let Err(error) = sim.run() {
-            panic!("seed {}: {error}", weather.seed);
-        }
-        if self.judged {
-            super::expect_schema_true(&traffic, &self.nfs.into_iter().map(|nf| nf.name).collect());
-        }
-        Simulated { events: events.after(0, usize::MAX) }
+        let names: Vec<_> = self.nfs.into_iter().map(|nf| nf.name).collect();
+        let simulated = Simulation { stage: stage.clone(), network: world.network.clone() };
+        let scenario = async move {
+            let mut started = Vec::new();
+            for name in names {
+                started.push(simulated.stage.started(&name).await);
+            }
+            let mut lab = assemble(env, started, &wiring, None, false);
+            lab.simulation = Some(simulated);
+            scenario(Rc::new(lab)).await
+        };
+        stage.play(scenario, most).await
     }
 }
 
@@ -291,18 +350,10 @@ fn default_name(nf_type: NfType) -> String {
 }
 
 impl Planned {
-    async fn start(
-        &self,
-        env: &Env,
-        root: &str,
-        wiring: &Wiring,
-        listener: Box<dyn Listen>,
-        workers: &Workers,
-        journal: Option<Opened>,
-    ) -> Started {
+    fn party(&self, env: &Env, root: &str, journal: Option<&Opened>) -> Party {
         env.directory.add(root, &self.name);
-        let had = journal.as_ref().and_then(Opened::identity).map(|identity| identity.instance_id);
-        let party = Party {
+        let had = journal.and_then(Opened::identity).map(|identity| identity.instance_id);
+        Party {
             name: self.name.as_str().into(),
             nf_type: self.nf_type,
             instance_id: had.unwrap_or_else(|| env.entropy.uuid()),
@@ -310,55 +361,61 @@ impl Planned {
             env: env.for_nf(),
             policy: self.policy.clone(),
             journal: None,
-        };
-        let started = registry::start(party, wiring, listener, workers, journal).await;
-        started.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+        }
     }
+}
+
+/// A simulated NF: whenever it starts it is the same party, with the same clock and at the same place.
+/// How an NF of a simulation starts, each time. What a UDR has in memory goes with it.
+fn host(
+    party: Party,
+    wiring: Wiring,
+    shards: usize,
+    medium: Option<Medium>,
+    fresh: impl Fn() -> Arc<Repository> + 'static,
+) -> Host {
+    let (name, kept, is_first) = (party.name.to_string(), medium.clone(), Cell::new(true));
+    let start = move || {
+        let (party, mut wiring, medium) = (party.clone(), wiring.clone(), medium.clone());
+        if !is_first.replace(false) && party.nf_type == NfType::Udr {
+            wiring.repository = fresh();
+        }
+        let start: LocalBoxFuture<'static, Started> = Box::pin(async move {
+            let listener = party.env.net.listen("0.0.0.0:80").await.expect("a simulated host has a port");
+            let journal = medium.as_ref().map(Medium::open);
+            start(party, &wiring, listener, &Workers::Here(shards), journal).await
+        });
+        start
+    };
+    Host { name, start: Box::new(start), medium: kept }
+}
+
+async fn start(
+    party: Party,
+    wiring: &Wiring,
+    listener: Box<dyn Listen>,
+    workers: &Workers,
+    journal: Option<Opened>,
+) -> Started {
+    let name = party.name.clone();
+    let started = registry::start(party, wiring, listener, workers, journal).await;
+    started.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn assemble(env: Env, started: Vec<Started>, wiring: &Wiring, workers: Option<Workers>, judged: bool) -> Lab {
     env.directory.add(LOCAL_UDR, "udr");
     let local_udr = wiring.has_local_udr().then(|| (LOCAL_UDR.to_owned(), wiring.repository.clone()));
-    let nfs = started.iter().map(|s| s.handle.clone()).collect();
-    let amf = started.iter().find_map(|s| s.handle.amf.clone()).expect("every lab has an AMF");
     let client = LabClient::new(env.for_nf());
     let repository = wiring.repository.clone();
+    let (nfs, ports) = started.into_iter().map(|started| (started.handle, started.port)).unzip();
     Lab {
-        process: Process { env, nfs, local_udr, repository: Some(repository.clone()) },
+        process: RefCell::new(Rc::new(Process { env, nfs, local_udr, repository: Some(repository.clone()) })),
         repository,
-        amf,
         client,
-        started,
+        ports: RefCell::new(ports),
         workers,
         judged,
-    }
-}
-
-/// Where the simulated hosts hand over what they started.
-#[derive(Default)]
-struct Stage {
-    started: RefCell<Vec<Started>>,
-    entered: Notify,
-}
-
-impl Stage {
-    fn enter(&self, started: Started) {
-        self.started.borrow_mut().push(started);
-        self.entered.notify_waiters();
-    }
-
-    async fn all(&self, expected: usize) -> Vec<Started> {
-        let complete = async {
-            loop {
-                let entered = self.entered.notified();
-                if self.started.borrow().len() == expected {
-                    return;
-                }
-                entered.await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, complete).await.expect("every NF starts");
-        self.started.take()
+        simulation: None,
     }
 }
 

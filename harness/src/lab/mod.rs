@@ -20,17 +20,22 @@ pub use builder::{Builder, Simulated};
 pub use client::Sent;
 pub use pdu_session::PduSession;
 
-use crate::process::Process;
-use crate::registry::Started;
+use crate::process::{NfHandle, Process};
+use crate::simulation::{Network, Stage};
 use crate::verdict::Verdict;
 use ::amf::{Amf, DeregisterUe, EstablishPduSession, Outcome, RegisterUe, ReleasePduSession, Released};
+use actix::dev::ToEnvelope;
+use actix::{Handler, MailboxError, Message};
 use api::common::Supi;
 use client::LabClient;
 use sbi::event::{Event, Kind};
 use sbi::fault::Rule;
-use sbi::server::{Held, Shards, Workers};
+use sbi::journal::Crash;
+use sbi::server::{Held, Port, Shards, Workers};
 use sbi::traffic::Traffic;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use udr::{Profile, Repository};
@@ -44,13 +49,20 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A running lab. Dropping it ends its threads at once; [`Lab::stop`] says goodbye first. At its end, what its NFs sent is
 /// held against the OpenAPI files, if `MOCK5G_OPENAPI_DIR` says where they are.
 pub struct Lab {
-    process: Process,
+    /// Another one whenever an NF has been started anew.
+    process: RefCell<Rc<Process>>,
     repository: Arc<Repository>,
-    amf: Shards<Amf>,
     client: LabClient,
-    started: Vec<Started>,
+    ports: RefCell<Vec<Port>>,
     workers: Option<Workers>,
     judged: bool,
+    simulation: Option<Simulation>,
+}
+
+/// What there is under simulation only.
+struct Simulation {
+    stage: Rc<Stage>,
+    network: Network,
 }
 
 impl Lab {
@@ -60,8 +72,17 @@ impl Lab {
     }
 
     /// The NFs, as their operator sees them.
-    pub fn process(&self) -> &Process {
-        &self.process
+    pub fn process(&self) -> Rc<Process> {
+        self.process.borrow().clone()
+    }
+
+    /// The NF of this name.
+    ///
+    /// # Panics
+    ///
+    /// If the lab has none.
+    fn nf(&self, name: &str) -> NfHandle {
+        self.process().nf(name).unwrap_or_else(|| panic!("the lab has no NF {name}")).clone()
     }
 
     /// Scheme and authority of an NF.
@@ -70,7 +91,7 @@ impl Lab {
     ///
     /// If the lab has no NF of this name.
     pub fn api_root(&self, nf: &str) -> String {
-        self.process.nf(nf).unwrap_or_else(|| panic!("the lab has no NF {nf}")).party.api_root.to_string()
+        self.nf(nf).party.api_root.to_string()
     }
 
     /// The AMF starts a PDU session; ends when the procedure has.
@@ -79,10 +100,14 @@ impl Lab {
     ///
     /// If the AMF's actor is gone.
     pub async fn establish(&self, session: PduSession) -> Outcome {
+        self.try_establish(session).await.expect("the AMF is running")
+    }
+
+    /// The same; no outcome if the AMF crashes, or is down.
+    pub async fn try_establish(&self, session: PduSession) -> Option<Outcome> {
         let smf = session.smf.as_ref().map(|smf| self.api_root(smf));
         let message = EstablishPduSession { smf, ..session.message() };
-        let amf = self.amf.of(message.session.supi.as_str());
-        amf.send(message).await.expect("the AMF is running")
+        self.ask_amf(&message.session.supi.clone(), message).await
     }
 
     /// The AMF registers a UE; ends when the procedure has.
@@ -91,8 +116,12 @@ impl Lab {
     ///
     /// If the AMF's actor is gone.
     pub async fn register(&self, ue: RegisterUe) -> Outcome {
-        let amf = self.amf.of(ue.supi.as_str());
-        amf.send(ue).await.expect("the AMF is running")
+        self.try_register(ue).await.expect("the AMF is running")
+    }
+
+    /// The same; no outcome if the AMF crashes, or is down.
+    pub async fn try_register(&self, ue: RegisterUe) -> Option<Outcome> {
+        self.ask_amf(&ue.supi.clone(), ue).await
     }
 
     /// The AMF deregisters a UE.
@@ -101,8 +130,12 @@ impl Lab {
     ///
     /// If the AMF's actor is gone.
     pub async fn deregister(&self, supi: &Supi) -> Released {
-        let amf = self.amf.of(supi.as_str());
-        amf.send(DeregisterUe { supi: supi.clone() }).await.expect("the AMF is running")
+        self.try_deregister(supi).await.expect("the AMF is running")
+    }
+
+    /// The same; no outcome if the AMF crashes, or is down.
+    pub async fn try_deregister(&self, supi: &Supi) -> Option<Released> {
+        self.ask_amf(supi, DeregisterUe { supi: supi.clone() }).await
     }
 
     /// The AMF releases a PDU session.
@@ -111,10 +144,70 @@ impl Lab {
     ///
     /// If the AMF's actor is gone.
     pub async fn release(&self, session: &PduSession) -> Released {
+        self.try_release(session).await.expect("the AMF is running")
+    }
+
+    /// The same; no outcome if the AMF crashes, or is down.
+    pub async fn try_release(&self, session: &PduSession) -> Option<Released> {
         let message = session.message().session;
-        let amf = self.amf.of(message.supi.as_str());
         let message = ReleasePduSession { supi: message.supi, pdu_session_id: message.pdu_session_id };
-        amf.send(message).await.expect("the AMF is running")
+        self.ask_amf(&message.supi.clone(), message).await
+    }
+
+    async fn ask_amf<M>(&self, supi: &Supi, stimulus: M) -> Option<M::Result>
+    where
+        M: Message<Result: Send> + Send + 'static,
+        Amf: Handler<M>,
+        actix::Context<Amf>: ToEnvelope<Amf, M>,
+    {
+        let amf: Shards<Amf> = self.process().nfs.iter().find_map(|nf| nf.amf.clone())?;
+        let answer: Result<_, MailboxError> = amf.of(supi.as_str()).send(stimulus).await;
+        answer.ok()
+    }
+
+    /// Ends an NF at once, with everything that it does and knows; its journal stays, or what the crash leaves of it. Only
+    /// under simulation.
+    ///
+    /// # Panics
+    ///
+    /// If the lab is not simulated, or has no NF of this name.
+    pub async fn crash(&self, nf: &str, how: Crash) {
+        let name = self.nf(nf).party.name;
+        self.simulation().stage.crash(&name, how).await;
+    }
+
+    /// Whether an NF of this name is there and keeps a journal.
+    pub fn keeps_journal(&self, nf: &str) -> bool {
+        self.process().nf(nf).is_some_and(|nf| nf.party.journal.is_some())
+    }
+
+    /// Starts it anew, as the same party and with the same clock; one that is running crashes first. Only under simulation.
+    ///
+    /// # Panics
+    ///
+    /// If the lab is not simulated, or has no NF of this name.
+    pub async fn restart(&self, nf: &str) {
+        let (name, stage) = (self.nf(nf).party.name, &self.simulation().stage);
+        stage.restart(&name).await;
+        let started = stage.started(&name).await;
+        let mut process = Process::clone(&self.process());
+        let known = process.nfs.iter_mut().find(|known| known.party.name == name);
+        known.into_iter().for_each(|known| *known = started.handle.clone());
+        self.process.replace(Rc::new(process));
+        self.ports.borrow_mut().push(started.port);
+    }
+
+    /// The simulated network.
+    ///
+    /// # Panics
+    ///
+    /// If the lab is not simulated.
+    pub fn network(&self) -> &Network {
+        &self.simulation().network
+    }
+
+    fn simulation(&self) -> &Simulation {
+        self.simulation.as_ref().expect("the lab is simulated")
     }
 
     /// Provisions a subscriber, or changes what is provisioned: who monitors it is notified.
@@ -128,18 +221,23 @@ impl Lab {
     ///
     /// If there are too many rules.
     pub fn fault(&self, rule: Rule) {
-        self.process.env.faults.set(rule).expect("room for a fault rule");
+        self.process().env.faults.set(rule).expect("room for a fault rule");
     }
 
     /// Lets everything go well again.
     pub fn clear_faults(&self) {
-        self.process.env.faults.clear();
+        self.process().env.faults.clear();
     }
 
     /// Steps the wall clock of one NF.
     pub fn step_clock(&self, nf: &str, by_ms: i64) {
-        let nf = self.process.nf(nf).unwrap_or_else(|| panic!("the lab has no NF {nf}"));
-        nf.party.env.clock.step_ms(by_ms);
+        self.nf(nf).party.env.clock.step_ms(by_ms);
+    }
+
+    /// Steps it so that it is wrong by `by_ms` then.
+    pub fn set_clock(&self, nf: &str, by_ms: i64) {
+        let clock = self.nf(nf).party.env.clock;
+        clock.step_ms(by_ms.saturating_sub(clock.offset_ms()));
     }
 
     /// The client of this lab that is no NF: it sends whatever it is told to.
@@ -149,7 +247,7 @@ impl Lab {
 
     /// All events so far.
     pub fn events(&self) -> Vec<Event> {
-        self.process.env.events.after(0, usize::MAX)
+        self.process().env.events.after(0, usize::MAX)
     }
 
     /// How often `kind` was seen at `nf`.
@@ -159,7 +257,7 @@ impl Lab {
 
     /// What an NF holds for others.
     pub async fn held(&self, nf: &str) -> Vec<Held> {
-        self.process.held(Some(nf)).await.into_iter().map(|(_, held)| held).collect()
+        self.process().held(Some(nf)).await.into_iter().map(|(_, held)| held).collect()
     }
 
     /// Waits for an event, past ones included.
@@ -168,7 +266,7 @@ impl Lab {
     ///
     /// If it does not come within [`PATIENCE`].
     pub async fn wait_for(&self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
-        match tokio::time::timeout(PATIENCE, self.process.env.events.wait(0, wanted)).await {
+        match tokio::time::timeout(PATIENCE, self.process().env.events.wait(0, wanted)).await {
             Ok(event) => event,
             Err(_) => panic!("no event came that is {what}; there were:\n{}", self.transcript()),
         }
@@ -180,23 +278,30 @@ impl Lab {
     ///
     /// If that does not happen within [`PATIENCE`].
     pub async fn settle(&self) {
+        if let Err(open) = self.try_settle(PATIENCE).await {
+            panic!("the lab did not come to rest:\n  {}\n{}", open.join("\n  "), self.transcript());
+        }
+    }
+
+    /// The same within `patience`; else what is still open.
+    pub async fn try_settle(&self, patience: Duration) -> Result<(), Vec<String>> {
         let rest = async {
-            while !self.process.is_idle().await {
-                let newest = self.process.env.events.last_seq();
-                let _ =
-                    tokio::time::timeout(LOOK_AGAIN, self.process.env.events.wait(newest, |_| true)).await;
+            while !self.process().is_idle().await {
+                let events = &self.process().env.events;
+                let newest = events.last_seq();
+                let _ = tokio::time::timeout(LOOK_AGAIN, events.wait(newest, |_| true)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, rest).await.is_err() {
-            let open = Verdict::of(&self.process).await.left.join("\n  ");
-            panic!("the lab did not come to rest:\n  {open}\n{}", self.transcript());
+        match tokio::time::timeout(patience, rest).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Verdict::of(&self.process()).await.left),
         }
     }
 
     /// Lets the lab come to rest, then compares what creators say with what producers hold.
     pub async fn verdict(&self) -> Verdict {
         self.settle().await;
-        Verdict::of(&self.process).await
+        Verdict::of(&self.process()).await
     }
 
     /// The same; nothing may be left, and nothing missing.
@@ -222,9 +327,9 @@ impl Lab {
     }
 
     /// Stops all NFs.
-    pub async fn stop(mut self) {
-        for started in &mut self.started {
-            started.port.stop().await;
+    pub async fn stop(self) {
+        for mut port in self.ports.take() {
+            port.stop().await;
         }
     }
 }
@@ -246,8 +351,9 @@ impl Drop for Lab {
             workers.stop();
             // A second panic would end the whole test run.
             if self.judged && !std::thread::panicking() {
-                let nfs = self.process.nfs.iter().map(|nf| nf.party.name.to_string()).collect();
-                expect_schema_true(&self.process.env.traffic, &nfs);
+                let process = self.process();
+                let nfs = process.nfs.iter().map(|nf| nf.party.name.to_string()).collect();
+                expect_schema_true(&process.env.traffic, &nfs);
             }
         }
     }

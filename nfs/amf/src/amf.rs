@@ -97,6 +97,9 @@ impl Handler<Holdings> for Amf {
     type Result = MessageResult<Holdings>;
 
     fn handle(&mut self, _: Holdings, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(Holding { held: Vec::new(), running: self.0.turns.busy() + self.0.ue_turns.busy() })
+        let core = &self.0;
+        let running = core.turns.busy() + core.ue_turns.busy();
+        let running = running + core.establishing.borrow().len() + core.registering.borrow().len();
+        MessageResult(Holding { held: Vec::new(), running })
     }
 }

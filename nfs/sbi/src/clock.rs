@@ -62,6 +62,11 @@ impl Clock {
         self.source.elapsed()
     }
 
+    /// By how much this NF's wall clock was stepped so far.
+    pub fn offset_ms(&self) -> i64 {
+        self.offset_us.load(Relaxed) / 1000
+    }
+
     /// Steps this NF's wall clock; negative values set it back. Monotonic time is not touched.
     pub fn step_ms(&self, by_ms: i64) {
         self.offset_us.fetch_add(by_ms.saturating_mul(1000), Relaxed);

@@ -22,11 +22,12 @@ pub(crate) const SDM_CALLBACK: &str = "/nsmf-callback/v1/sdm-subscriptions";
 
 /// The routes.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    let below = |last: &str| web::resource(format!("{SM_CONTEXTS}/{{reference}}/{last}"));
-    app.service(web::resource(SM_CONTEXTS).route(web::post().to(create)))
-        .service(below("retrieve").route(web::post().to(retrieve)))
-        .service(below("modify").route(web::post().to(modify)))
-        .service(below("release").route(web::post().to(release)))
+    let of_context = web::scope("/{reference}")
+        .service(web::resource("/retrieve").route(web::post().to(retrieve)))
+        .service(web::resource("/modify").route(web::post().to(modify)))
+        .service(web::resource("/release").route(web::post().to(release)));
+    let contexts = web::scope(SM_CONTEXTS).service(web::resource("").route(web::post().to(create)));
+    app.service(contexts.service(of_context))
         .service(web::resource(format!("{SDM_CALLBACK}/{{name}}")).route(web::post().to(sdm_notify)));
 }
 

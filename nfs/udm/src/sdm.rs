@@ -13,14 +13,17 @@ use sbi::server::{Failure, Reply, Shards};
 
 /// The routes.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    let data = web::resource("/nudm-sdm/v2/{supi}/{data:am-data|smf-select-data|nssai|sm-data}");
-    let context = web::resource("/nudm-sdm/v2/{supi}/ue-context-in-smf-data");
-    let subscription = web::resource("/nudm-sdm/v2/{supi}/sdm-subscriptions/{id}");
-    app.service(data.route(web::get().to(get_data)))
-        .service(context.route(web::get().to(get_ue_context)))
-        .service(web::resource("/nudm-sdm/v2/{supi}/sdm-subscriptions").route(web::post().to(subscribe)))
+    let subscription = web::resource("/sdm-subscriptions/{id}");
+    // What they begin with is matched once; most of what follows is no pattern.
+    let of_supi = web::scope("/nudm-sdm/v2/{supi}")
+        .service(web::resource("/sdm-subscriptions").route(web::post().to(subscribe)))
+        .service(web::resource("/ue-context-in-smf-data").route(web::get().to(get_ue_context)))
+        .service(web::resource("").route(web::get().to(get_data_sets)))
         .service(subscription.route(web::patch().to(modify)).route(web::delete().to(unsubscribe)))
-        .service(web::resource("/nudm-sdm/v2/{supi}").route(web::get().to(get_data_sets)));
+        .service(
+            web::resource("/{data:am-data|smf-select-data|nssai|sm-data}").route(web::get().to(get_data)),
+        );
+    app.service(of_supi);
 }
 
 /// Read data of one kind.

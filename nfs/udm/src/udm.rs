@@ -96,7 +96,6 @@ impl Nf for Udm {
     fn routes(app: &mut web::ServiceConfig) {
         sdm::routes(app);
         uecm::routes(app);
-        uecm_amf::routes(app);
         data_change::routes(app);
     }
 }

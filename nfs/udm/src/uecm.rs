@@ -5,6 +5,7 @@
 
 use crate::context::{Registration, RegistrationKey, owner};
 use crate::udm::{Core, Udm};
+use crate::uecm_amf;
 use actix::Message;
 use actix_web::{HttpRequest, web};
 use api::common::{NfInstanceId, PduSessionId, Supi};
@@ -19,18 +20,21 @@ use sbi::release::Attempt;
 use sbi::server::{Failure, Reply, Shards};
 use std::rc::Rc;
 
-/// The routes.
+/// The routes: what they begin with is matched once.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(
-        web::resource("/nudm-uecm/v1/{ueId}/registrations/smf-registrations")
-            .route(web::get().to(get_registrations)),
-    )
-    .service(
-        web::resource("/nudm-uecm/v1/{ueId}/registrations/smf-registrations/{pduSessionId}")
-            .route(web::put().to(put_registration))
-            .route(web::get().to(get_registration))
-            .route(web::delete().to(delete_registration)),
-    );
+    let of_ue = web::scope("/nudm-uecm/v1/{ueId}/registrations");
+    app.service(of_ue.configure(uecm_amf::routes).configure(of_sessions));
+}
+
+fn of_sessions(registrations: &mut web::ServiceConfig) {
+    registrations
+        .service(web::resource("/smf-registrations").route(web::get().to(get_registrations)))
+        .service(
+            web::resource("/smf-registrations/{pduSessionId}")
+                .route(web::put().to(put_registration))
+                .route(web::get().to(get_registration))
+                .route(web::delete().to(delete_registration)),
+        );
 }
 
 fn key(path: web::Path<(String, String)>) -> Result<RegistrationKey, Failure> {

@@ -12,10 +12,10 @@ use sbi::party::Served;
 use sbi::server::{Failure, Reply, Shards};
 use std::rc::Rc;
 
-/// The routes.
+/// The routes below a UE's registrations.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(
-        web::resource("/nudm-uecm/v1/{ueId}/registrations/amf-3gpp-access")
+        web::resource("/amf-3gpp-access")
             .route(web::put().to(register))
             .route(web::get().to(get))
             .route(web::patch().to(modify)),

@@ -4,7 +4,7 @@ use crate::notifier;
 use crate::operation::{Operation, Server, serve, undo};
 use crate::repository::Repository;
 use actix::{Actor, AsyncContext, Context, Handler, Message, MessageResult, ResponseFuture, WrapFuture};
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpRequest, guard, web};
 use bytes::Bytes;
 use sbi::journal::{Batch, Journal};
 use sbi::party::{NfType, Served};
@@ -61,8 +61,17 @@ impl Nf for Udr {
     }
 
     fn routes(app: &mut web::ServiceConfig) {
-        app.route("/nudr-dr/{version}/{resource:.*}", web::route().to(operate));
+        // No pattern: it would be matched against the whole of every path.
+        let resources =
+            web::scope("/nudr-dr").guard(guard::fn_guard(|ctx| names_resource(ctx.head().uri.path())));
+        app.service(resources.default_service(web::to(operate)));
     }
+}
+
+/// Whether something follows the version.
+fn names_resource(path: &str) -> bool {
+    let below = path.strip_prefix("/nudr-dr/").and_then(|below| below.split_once('/'));
+    below.is_some_and(|(version, _)| !version.is_empty())
 }
 
 /// A request for the actor.

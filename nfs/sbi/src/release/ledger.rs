@@ -78,10 +78,14 @@ impl Ledger {
         &self.0.client
     }
 
-    /// How many entries are neither settled nor owned by a context, and creates in flight beyond them.
+    /// How many entries are neither settled nor owned by a context.
     pub fn unsettled(&self) -> usize {
-        let entries = self.find(|e| e.state() != State::Owned || !e.has_owner()).len();
-        entries.max(self.0.client.settling().count())
+        self.find(|e| e.state() != State::Owned || !e.has_owner()).len()
+    }
+
+    /// How many slots are taken and creates in flight.
+    pub fn busy(&self) -> usize {
+        self.0.slots.busy() + self.0.client.settling().count()
     }
 
     /// Every entry, oldest first: what is settled as far as it is kept, then the others.

@@ -152,10 +152,27 @@ impl Ledger {
     /// for until its producer, too, takes it for late, whose tolerance and whose clock may make that later: what was
     /// sent to a fixed URI must not be carried out once the slot is another's.
     async fn send_own(&self, id: ObligationId, call: Call, kind: Kind) -> Result<Answer, NoAnswer> {
+        let timer = self.0.client.party().policy.release.timer;
+        self.send_within(id, call, kind, timer).await
+    }
+
+    /// A create that is repeated takes as long as a create does: it is waited for like one.
+    async fn send_again(&self, id: ObligationId, call: Call) -> Result<Answer, NoAnswer> {
+        let policy = &self.0.client.party().policy;
+        let timer = policy.release.timer.max(policy.max_rsp_time);
+        self.send_within(id, call, Kind::ReleaseSettling, timer).await
+    }
+
+    async fn send_within(
+        &self,
+        id: ObligationId,
+        call: Call,
+        kind: Kind,
+        timer: Duration,
+    ) -> Result<Answer, NoAnswer> {
         let gone = || NoAnswer::NotSent("the entry is settled".into());
         let client = &self.0.client;
         let served = self.with(id, |e| e.intent.served.clone()).ok_or_else(gone)?;
-        let timer = client.party().policy.release.timer;
         let timer = if planted!(ReuseDeadDeadline) { Duration::ZERO } else { timer };
         let budget = Budget::own(timer, client.env().clock.now());
         let facts = Facts {
@@ -220,7 +237,7 @@ impl Ledger {
     }
 
     async fn settle_by_repeat(&self, id: ObligationId, call: Call) -> Option<Fact> {
-        let outcome = self.send_own(id, call, Kind::ReleaseSettling).await;
+        let outcome = self.send_again(id, call).await;
         match &outcome {
             Ok(answer) if answer.status.is_success() => {
                 let Some(location) = answer.location() else { return Some(self.failed(id, &outcome)) };

@@ -21,6 +21,11 @@ pub struct Resources;
 #[rtype(result = "usize")]
 pub struct Unsettled;
 
+/// How many slots are taken and creates in flight.
+#[derive(Message)]
+#[rtype(result = "usize")]
+pub struct Busy;
+
 /// Create and commit nothing more, and release what is committed: the NF stops, and its memory goes with it.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -39,6 +44,14 @@ impl Handler<Unsettled> for Keeper {
 
     fn handle(&mut self, _: Unsettled, _: &mut Context<Self>) -> Self::Result {
         MessageResult(self.0.unsettled())
+    }
+}
+
+impl Handler<Busy> for Keeper {
+    type Result = MessageResult<Busy>;
+
+    fn handle(&mut self, _: Busy, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(self.0.busy())
     }
 }
 

@@ -31,7 +31,7 @@ pub use front::{
     BODY_PATIENCE, Front, Handler, MAX_HEADER_BYTES, MAX_PENDING_RESETS, MAX_RUNNING,
     MAX_STREAMS_PER_CONNECTION, Outcome, QUEUE_PATIENCE, WrapsErrors,
 };
-pub use keeper::{Close, Keeper, ReleaseAll, Resources, Unsettled};
+pub use keeper::{Busy, Close, Keeper, ReleaseAll, Resources, Unsettled};
 pub use kind::RequestKind;
 pub use nf::{Forget, Held, Holding, Holdings, Nf, Shard, Shards};
 pub use reply::{Failure, Reply};
