@@ -148,6 +148,10 @@ impl Stage {
         let ended = poll_fn(|cx| {
             self.poll(cx);
             let _ = pin!(&mut player).poll(cx);
+            if !self.orders.borrow().is_empty() {
+                // Nobody else may have anything to do before it is carried out.
+                cx.waker().wake_by_ref();
+            }
             if let Poll::Ready(ended) = pin!(&mut scenario).poll(cx) {
                 return Poll::Ready(Some(ended));
             }
