@@ -12,6 +12,7 @@ mod captures;
 mod cases;
 mod cases_of_input;
 mod client_gone;
+mod collisions;
 mod counted_subscriptions;
 mod data_changes;
 mod done_rules;

@@ -97,6 +97,19 @@ fn an_smf_whose_clock_was_set_back_still_releases() {
     });
 }
 
+/// Its new attempt is the more recent one, though its clock says that it began hours before.
+#[test]
+fn after_the_clocks_were_set_back_a_session_is_still_established_again() {
+    play(patient_lab(), Weather::calm(1), |lab| async move {
+        for by_ms in [-2 * HOURS_MS, 0, -2 * HOURS_MS] {
+            let outcome = lab.establish(PduSession::default()).await;
+            assert_eq!(outcome.as_str(), "established", "{}", transcript(&lab));
+            EVERYBODY.iter().for_each(|nf| lab.step_clock(nf, by_ms));
+        }
+        assert_eq!(lab.expect_nothing_hanging().await.committed, 5);
+    });
+}
+
 /// The AMF's stamps look `by_ms` younger or older to the SMF than they are.
 #[test]
 fn skew_between_amf_and_smf_moves_the_deadline_and_leaves_nothing() {

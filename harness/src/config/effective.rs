@@ -49,6 +49,7 @@ impl Config {
             NfType::Amf => nf,
             NfType::Smf => NfSection {
                 answer: Some(smf.answer),
+                collisions: Some(smf.collisions),
                 procedure_timer_ms: u64::try_from(smf.procedure_timer.as_millis()).ok(),
                 ..nf
             },

@@ -185,6 +185,7 @@ impl Config {
     pub fn smf_choices(&self, name: &str) -> SmfChoices {
         let (mut choices, said) = (SmfChoices::default(), self.section(name));
         choices.answer = said.and_then(|smf| smf.answer).unwrap_or(choices.answer);
+        choices.collisions = said.and_then(|smf| smf.collisions).unwrap_or(choices.collisions);
         let timer = said.and_then(|smf| smf.procedure_timer_ms).map(Duration::from_millis);
         choices.procedure_timer = timer.unwrap_or(choices.procedure_timer);
         choices

@@ -60,6 +60,8 @@ const SESSION: &str = "TS 23.502 §4.3.2.2.1 (Rel-17)";
 const STATUS: &str = "TS 29.502 §5.2.2.6 (Rel-17)";
 /// Messages to UE and access network.
 const TRANSFER: &str = "TS 29.518 §5.2.2.3.1 (Rel-17)";
+/// Two requests for one PDU session.
+const COLLISION: &str = "TS 29.502 §5.2.3.3.1 (Rel-17)";
 /// Errors of a protocol or an application in a message.
 const MESSAGES: &str = "TS 29.500 §5.2.7.2 (Rel-17)";
 /// What the standard does not speak of.
@@ -129,6 +131,8 @@ kinds! {
     SessionEnded = "session.ended", SESSION;
     /// An AMF's attempt to register a UE ended.
     RegistrationEnded = "registration.ended", REGISTRATION;
+    /// A create was refused (403 `LATE_OVERLAPPING_REQUEST`): its procedure began no later than that of the context there.
+    CollisionRefused = "collision.refused", COLLISION;
     /// A status notification arrived.
     StatusNotified = "status.notified", STATUS;
 }

@@ -126,7 +126,7 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    fn new(header: &'static str, reason: impl Into<String>) -> Self {
+    pub(super) fn new(header: &'static str, reason: impl Into<String>) -> Self {
         Malformed { header, reason: reason.into() }
     }
 
