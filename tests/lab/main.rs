@@ -10,6 +10,7 @@ mod bad_paths;
 mod bad_timing;
 mod captures;
 mod cases;
+mod cases_of_connections;
 mod cases_of_input;
 mod client_gone;
 mod collisions;

@@ -175,6 +175,8 @@ impl Config {
         releases.into_iter().flatten().for_each(|section| section.decide(&mut policy.release));
         let clients = [self.client.as_ref(), of_nf.and_then(|nf| nf.client.as_ref())];
         clients.into_iter().flatten().for_each(|section| section.decide(&mut policy));
+        let resets = of_nf.and_then(|nf| nf.sbi.as_ref()?.max_pending_resets);
+        policy.max_pending_resets = resets.unwrap_or(policy.max_pending_resets);
         let drains = [self.drain_ms, of_nf.and_then(|nf| nf.drain_ms)];
         policy.hear_changes = of_nf.and_then(|nf| nf.hear_changes).unwrap_or(true);
         drains.into_iter().flatten().for_each(|ms| policy.drain = Duration::from_millis(ms));

@@ -52,6 +52,10 @@ const HEADERS: &str = "TS 29.500 §6.11.2.2 and §5.2.3.3 (Rel-17)";
 const SYNCHRONISED: &str = "TS 29.500 §6.11.2.1 (Rel-17)";
 /// Streams that are reset.
 const RESET: &str = "RFC 9113 §5.4.2";
+/// Requests that were certainly not processed.
+const NOT_PROCESSED: &str = "RFC 9113 §8.7";
+/// Connections that are to end.
+const GOAWAY: &str = "RFC 9113 §6.8, TS 29.500 §5.2.6 (Rel-17)";
 /// Registering a UE.
 const REGISTRATION: &str = "TS 23.502 §4.2.2.2.2 (Rel-17)";
 /// Establishing a PDU session.
@@ -102,6 +106,12 @@ kinds! {
     UpstreamTimedOut = "upstream.timed_out", TIMEOUT;
     /// An upstream could not be reached, or the connection or stream ended without an answer.
     UpstreamFailed = "upstream.failed", OURS;
+    /// A request to an upstream certainly was not processed, and is sent again.
+    UpstreamRepeated = "upstream.repeated", NOT_PROCESSED;
+    /// A peer said GOAWAY on a connection; the detail has its reason.
+    GoawayReceived = "goaway.received", GOAWAY;
+    /// This NF ended a connection with a GOAWAY that tells of an error; the detail has its reason.
+    GoawaySent = "goaway.sent", GOAWAY;
     /// An upstream answered after the wait for it had ended.
     ResponseLate = "response.late", TIMEOUT;
     /// A resource was created upstream.

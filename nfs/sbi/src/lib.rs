@@ -12,6 +12,7 @@ pub mod directory;
 pub mod env;
 pub mod event;
 pub mod fault;
+mod goaway;
 pub mod header;
 pub mod json;
 mod local;

@@ -24,7 +24,7 @@ use crate::header;
 use crate::party::{NfType, Party, Served};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
-use peer::Peer;
+use peer::{Missed, Peer};
 use recorder::Recorder;
 use settling::Settling;
 use std::cell::RefCell;
@@ -33,6 +33,9 @@ use std::rc::Rc;
 
 /// How many peers a client remembers. Their addresses come from outside; beyond this, idle ones are forgotten.
 pub const MAX_PEERS: usize = 1_024;
+
+/// How often a request is sent again that its peer says it did not process.
+const MAX_REPEATS: usize = 1;
 
 /// Answers calls without a network: a producer that lives in the same process.
 pub type InProcess = Rc<dyn Fn(&Call) -> Answer>;
@@ -188,7 +191,8 @@ impl Client {
         self.send(ready, served, call, lane, budget).await
     }
 
-    /// Sends a request; once more if it certainly was not processed, as on a connection that the peer had closed.
+    /// Sends a request; again, while its time is not over, if it certainly was not processed: once if its peer says so
+    /// (REFUSED_STREAM or GOAWAY, RFC 9113 §8.7), and on another connection if it never left.
     pub(crate) async fn send(
         &self,
         ready: Ready,
@@ -197,12 +201,26 @@ impl Client {
         lane: Lane,
         budget: &Budget,
     ) -> Result<Answer, NoAnswer> {
-        match self.send_once(ready, served, &call, budget).await {
-            Err(NoAnswer::NotSent(_)) if self.now() < budget.until() => {
-                let ready = self.connect(served, &call, lane, budget.until()).await?;
-                self.send_once(ready, served, &call, budget).await
+        let (mut ready, mut refused, mut stale) = (ready, 0, 0);
+        loop {
+            let missed = match self.send_once(ready, served, &call, budget).await? {
+                Ok(answer) => return Ok(answer),
+                Err(missed) => missed,
+            };
+            let why = match &missed {
+                Missed::Refused(why) if refused < MAX_REPEATS => why,
+                Missed::Stale(why) if stale < MAX_CONNECTIONS_PER_PEER => why,
+                _ => return Err(missed.into()),
+            };
+            if self.now() >= budget.until() {
+                return Err(missed.into());
             }
-            outcome => outcome,
+            self.party.emit(Kind::UpstreamRepeated, self.facts(served, &call).detail(why));
+            match missed {
+                Missed::Refused(_) => refused += 1,
+                _ => stale += 1,
+            }
+            ready = self.connect(served, &call, lane, budget.until()).await?;
         }
     }
 
@@ -212,9 +230,9 @@ impl Client {
         served: &Served,
         call: &Call,
         budget: &Budget,
-    ) -> Result<Answer, NoAnswer> {
+    ) -> Result<Result<Answer, Missed>, NoAnswer> {
         match ready {
-            Ready::InProcess(service) => Ok(service(call)),
+            Ready::InProcess(service) => Ok(Ok(service(call))),
             Ready::Connected(lease) => {
                 let request = self.request(served, call, budget)?;
                 let recorder = Recorder::of(&self.party, served, call, &request);
@@ -224,7 +242,7 @@ impl Client {
                 if let Ok(answer) = &outcome {
                     self.judge_answer(served, call, answer);
                 }
-                outcome
+                Ok(outcome)
             }
         }
     }
@@ -251,7 +269,7 @@ impl Client {
             return Ok(Ready::InProcess(service));
         }
         let peer = self.peer(call.authority())?;
-        let lease = peer.lease(&self.party.env, lane);
+        let lease = peer.lease(&self.party, lane);
         match tokio::time::timeout_at(until, lease).await {
             Ok(lease) => Ok(Ready::Connected(lease?)),
             Err(_) => Err(NoAnswer::NotSent("no connection came free in time".into())),

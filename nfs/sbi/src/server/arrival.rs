@@ -108,7 +108,7 @@ impl Front {
         self.party.emit(kind, self.facts(arrival).detail(what));
     }
 
-    fn first_time(&self, kind: Kind, peer: &str) -> bool {
+    pub(super) fn first_time(&self, kind: Kind, peer: &str) -> bool {
         let mut told = self.told.borrow_mut();
         told.len() < MAX_TOLD && told.insert(format!("{} {peer}", kind.as_str()))
     }
