@@ -7,6 +7,7 @@ use sbi::env::{Entropy, Env};
 use sbi::event::Events;
 use sbi::fault::Faults;
 use sbi::net::{Accepted, BoxIo, Listen, Net};
+use sbi::skew::Skews;
 use sbi::traffic::Traffic;
 use std::io;
 use std::net::SocketAddr;
@@ -65,6 +66,7 @@ impl Weather {
             traffic: Traffic::default(),
             faults: Faults::default(),
             directory: Directory::default(),
+            skews: Skews::default(),
             schemas: None,
         }
     }

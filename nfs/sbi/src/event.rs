@@ -86,6 +86,10 @@ kinds! {
     TimingIgnored = "timing.ignored", SYNCHRONISED;
     /// A request's stamp is so far from this NF's clock that the clocks differ.
     SkewObserved = "skew.observed", SYNCHRONISED;
+    /// What is measured of a peer's clock has changed: it is ahead of this NF's, behind, perhaps behind, or agrees again.
+    SkewMeasured = "skew.measured", SYNCHRONISED;
+    /// This NF's wall clock was stepped: it was set, or the host slept. Deadlines go on by the monotonic clock.
+    ClockStepped = "clock.stepped", SYNCHRONISED;
     /// A request, or an answer to ours, is not as the OpenAPI file of its API says.
     SchemaViolated = "schema.violated", MESSAGES;
     /// A fault rule was applied.

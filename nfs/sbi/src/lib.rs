@@ -24,5 +24,6 @@ pub mod problem;
 pub mod release;
 pub mod schema;
 pub mod server;
+pub mod skew;
 pub mod traffic;
 pub mod turns;

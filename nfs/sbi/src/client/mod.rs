@@ -22,8 +22,9 @@ use crate::event::{Facts, Kind};
 use crate::fault::{Effect, Fault, On, Subject};
 use crate::header;
 use crate::party::{NfType, Party, Served};
+use crate::skew::Ears;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderValue, SERVER, USER_AGENT};
 use peer::{Missed, Peer};
 use recorder::Recorder;
 use settling::Settling;
@@ -46,6 +47,7 @@ pub struct Client {
     peers: RefCell<BTreeMap<String, Rc<Peer>>>,
     in_process: RefCell<BTreeMap<String, InProcess>>,
     settling: Settling,
+    ears: Ears,
 }
 
 /// Why an upstream call brought no success.
@@ -73,6 +75,7 @@ impl Client {
             peers: RefCell::default(),
             in_process: RefCell::default(),
             settling: Settling::default(),
+            ears: Ears::default(),
         })
     }
 
@@ -237,13 +240,22 @@ impl Client {
                 let request = self.request(served, call, budget)?;
                 let recorder = Recorder::of(&self.party, served, call, &request);
                 self.learn(call, &request);
+                let sent = self.now();
                 let outcome = lease.send(request).await;
                 recorder.end(outcome.as_ref().ok());
                 if let Ok(answer) = &outcome {
+                    self.listen(answer, sent);
                     self.judge_answer(served, call, answer);
                 }
                 Ok(outcome)
             }
+        }
+    }
+
+    /// What an answer tells of its sender's clock. Who does not sign it is not listened to.
+    fn listen(&self, answer: &Answer, sent: Instant) {
+        if let (Some(signature), Some(date)) = (answer.headers.get(SERVER), answer.headers.get(DATE)) {
+            self.ears.heard_answer(&self.party, signature, date, self.now() - sent);
         }
     }
 
@@ -345,6 +357,7 @@ impl Client {
         }
         let trace = HeaderValue::from_str(&served.trace.to_traceparent(served.request));
         headers.insert(header::TRACEPARENT, trace.map_err(|_| unusable("unusable trace"))?);
+        self.party.look_at_clock();
         if let Some(pair) = budget.pair(&self.party.env.clock) {
             call.timing.apply(pair, headers);
         }

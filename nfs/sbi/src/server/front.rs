@@ -11,6 +11,7 @@ use crate::goaway;
 use crate::local::LocalExec;
 use crate::party::{Party, Served};
 use crate::problem::{Cause, ProblemDetails};
+use crate::skew::Ears;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::header::HeaderValue;
@@ -85,6 +86,7 @@ pub struct Front {
     pub(super) closing: watch::Sender<bool>,
     pub(super) running: Arc<Semaphore>,
     pub(super) told: RefCell<BTreeSet<String>>,
+    pub(super) ears: Ears,
     pub(super) server: HeaderValue,
 }
 
@@ -114,6 +116,7 @@ impl Front {
             closing: watch::Sender::new(false),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
             told: RefCell::default(),
+            ears: Ears::default(),
             server,
         })
     }
