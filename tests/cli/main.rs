@@ -6,6 +6,7 @@
 
 mod cancelled_requests;
 mod demo;
+mod doctor;
 mod foreign_tools;
 mod four_nfs;
 mod help_and_usage;
