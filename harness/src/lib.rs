@@ -7,6 +7,7 @@ pub mod api_root;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod fault_spec;
 pub mod lab;
 pub mod operator;

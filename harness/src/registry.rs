@@ -45,13 +45,19 @@ pub fn needs(nf_type: NfType) -> Option<NfType> {
 pub struct SmfChoices {
     /// When it answers the creation of an SM context.
     pub answer: smf::Answer,
+    /// What becomes of a create that collides with an SM context.
+    pub collisions: smf::Collisions,
     /// How long what follows the answer may take.
     pub procedure_timer: Duration,
 }
 
 impl Default for SmfChoices {
     fn default() -> Self {
-        SmfChoices { answer: smf::Answer::default(), procedure_timer: Duration::from_millis(10_000) }
+        SmfChoices {
+            answer: smf::Answer::default(),
+            collisions: smf::Collisions::default(),
+            procedure_timer: Duration::from_millis(10_000),
+        }
     }
 }
 
@@ -179,6 +185,7 @@ async fn start_with(
                 amfs: wiring.amfs.clone(),
                 plmn: wiring.plmn.clone(),
                 answer: wiring.smf.answer,
+                collisions: wiring.smf.collisions,
                 procedure_timer: wiring.smf.procedure_timer,
             };
             Ok(started(server::start::<Smf>(party, config, listener, workers, recovered).await?))

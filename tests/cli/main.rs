@@ -8,6 +8,7 @@ mod bad_journals;
 mod cancelled_requests;
 mod crashes;
 mod demo;
+mod doctor;
 mod foreign_tools;
 mod four_nfs;
 mod help_and_usage;

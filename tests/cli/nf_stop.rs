@@ -1,7 +1,11 @@
 //! How `mock5g nf` ends: nothing that it was asked is lost, nothing that it made is left.
 
-use super::support::{Answer, Core, Gate, NfProcess, Protocol, TempDir, json_create, request, wait_until};
+use super::support::{
+    Answer, Core, Gate, NfProcess, PATIENCE, Protocol, TempDir, json_create, request, wait_until,
+};
+use http::{Method, Request};
 use std::thread::{self, JoinHandle};
+use tokio::net::TcpStream;
 
 fn create_in_background(smf: &NfProcess) -> JoinHandle<Answer> {
     let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
@@ -42,6 +46,53 @@ fn a_request_that_is_being_served_gets_its_answer() {
     let ended = smf.ended();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(udm.held().is_empty(), "{:?}", udm.held());
+}
+
+/// Case 22: the request under way gets its answer, its connection a GOAWAY, and the process ends well.
+#[test]
+fn case_22_a_udm_that_is_stopped_answers_what_it_serves_and_says_goaway() {
+    for (method, path, status) in [
+        (Method::GET, "/nudm-sdm/v2/imsi-001010000000001/sm-data", 200),
+        (Method::GET, "/nudm-sdm/v2/imsi-001010000000001/am-data", 200),
+        (Method::DELETE, "/nudm-uecm/v1/imsi-001010000000001/registrations/smf-registrations/5", 404),
+    ] {
+        let udm = NfProcess::start("udm", &[]);
+        let slow = serde_json::json!({"at": "udm", "do": {"delay_ms": 500}}).to_string();
+        let rule = format!("{}/mock5g/v1/faults/slow", udm.admin());
+        let set = request(Protocol::H2c, "PUT", &rule, "application/json", slow.as_bytes());
+        assert_eq!(set.status, 201, "{set:?}");
+        let asking = ask_in_background(&udm, method, path);
+        wait_until("the request is being served", || udm.count("fault.applied") > 0);
+        udm.signal("TERM");
+        let (answered, end) = asking.join().unwrap();
+        assert_eq!(answered, status, "{path}");
+        assert!(end.is_go_away() && end.is_remote(), "{path}: {end}");
+        assert_eq!(end.reason(), Some(h2::Reason::NO_ERROR), "{path}");
+        let ended = udm.ended();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+}
+
+/// Sends a request, and another one once the connection has ended: what the first was answered, and why the other cannot
+/// be sent.
+fn ask_in_background(udm: &NfProcess, method: Method, path: &str) -> JoinHandle<(u16, h2::Error)> {
+    let (root, uri) = (udm.sbi().trim_start_matches("http://").to_owned(), format!("{}{path}", udm.sbi()));
+    let asked = async move {
+        let request = || Request::builder().method(&method).uri(&uri).body(()).unwrap();
+        let (client, connection) = h2::client::handshake(TcpStream::connect(root).await.unwrap()).await?;
+        let connection = tokio::spawn(connection);
+        let mut client = client.ready().await?;
+        let (answer, _) = client.send_request(request(), true)?;
+        let status = answer.await?.status().as_u16();
+        connection.await.unwrap()?;
+        let next = async { client.ready().await?.send_request(request(), true) };
+        Ok((status, next.await.expect_err("the connection has ended")))
+    };
+    thread::spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let asked = runtime.block_on(async { tokio::time::timeout(PATIENCE, asked).await });
+        asked.unwrap().unwrap_or_else(|e: h2::Error| panic!("{e}"))
+    })
 }
 
 #[test]

@@ -8,7 +8,7 @@ use mock5g::lab::{Builder, Lab, PduSession};
 use mock5g::simulation::Weather;
 use mock5g::subscribers::supi;
 use sbi::client::Call;
-use sbi::event::Kind;
+use sbi::event::{Event, Kind};
 use sbi::fault::Rule;
 use sbi::header::{MaxRspTime, Pair, SenderTimestamp};
 use serde_json::{Value, json};
@@ -84,6 +84,75 @@ fn after_the_host_slept_the_request_under_way_and_the_next_are_served() {
     }
 }
 
+/// Case 42: CREATE-A with Max-Rsp-Time 3000 takes 1000 ms upstream; at 500 ms the wall clock is stepped, and the next request
+/// is stamped by the new clock.
+async fn case_42(lab: Rc<Lab>, nfs: &'static [&'static str], by_ms: i64) {
+    let (outcome, after_ms) = stepped(&lab, nfs, by_ms, 1_000, 3_000).await;
+    assert_eq!(outcome.as_str(), "established", "{by_ms}: {}", transcript(&lab));
+    assert!((1_000..1_200).contains(&after_ms), "{by_ms}: {after_ms} ms");
+    let next = lab.establish(PduSession::of(1).max_rsp_time_ms(500)).await;
+    if nfs == EVERYBODY {
+        assert_eq!(next.as_str(), "established", "{by_ms}: {}", transcript(&lab));
+    }
+    for nf in EVERYBODY {
+        let told = lab.events().into_iter().filter(|e| &*e.nf == nf && e.event == Kind::ClockStepped);
+        let told: Vec<_> = told.filter_map(|e| e.detail).collect();
+        assert_eq!(told.len(), usize::from(nfs.contains(&nf)), "{nf} {told:?}: {}", transcript(&lab));
+        assert!(told.iter().all(|what| what.contains(&format!("by {by_ms} ms"))), "{told:?}");
+    }
+    lab.expect_nothing_hanging().await;
+}
+
+#[test]
+fn case_42_a_step_of_the_host_is_told_once_by_each_nf_and_moves_no_deadline() {
+    for by_ms in [2 * HOURS_MS, -2 * HOURS_MS] {
+        play(patient_lab(), Weather::calm(1), move |lab| case_42(lab, &EVERYBODY, by_ms));
+    }
+}
+
+#[test]
+fn case_42_a_step_of_one_nf_is_told_once_by_it_alone() {
+    for by_ms in [2 * HOURS_MS, -2 * HOURS_MS] {
+        for nfs in [&["smf"], &["udm"], &["udr"]] {
+            play(patient_lab(), Weather::calm(1), move |lab| case_42(lab, nfs, by_ms));
+        }
+    }
+}
+
+/// Whose clock it is, is told of by its peers: ahead at once, since nothing arrives before it was sent.
+#[test]
+fn a_clock_that_is_off_is_told_once_in_each_direction_and_again_when_it_is_right() {
+    play(patient_lab(), Weather::calm(1), |lab| async move {
+        let measured = |by: &str, of: &str| -> Vec<String> {
+            let told =
+                |e: &Event| &*e.nf == by && e.event == Kind::SkewMeasured && e.peer.as_deref() == Some(of);
+            lab.events().into_iter().filter(told).filter_map(|e| e.detail).collect()
+        };
+        let rounds = async |count: u64| {
+            for n in 0..count {
+                lab.establish(PduSession::of(n).max_rsp_time_ms(4_000)).await;
+                sleep(ms(1_000)).await;
+            }
+        };
+        rounds(3).await;
+        assert_eq!(lab.count("smf", Kind::SkewMeasured), 0, "{}", transcript(&lab));
+        lab.step_clock("amf", 3_000);
+        rounds(3).await;
+        let ahead = measured("smf", "amf");
+        assert!(ahead.len() == 1 && ahead[0].contains("ahead"), "{ahead:?}");
+        let behind = measured("amf", "smf");
+        assert!(behind.len() == 1 && behind[0].contains("behind"), "{behind:?}");
+        lab.step_clock("amf", -3_000);
+        rounds(40).await;
+        for (by, of) in [("smf", "amf"), ("amf", "smf")] {
+            let told = measured(by, of);
+            assert!(told.len() <= 2, "{told:?}");
+        }
+        assert!(measured("smf", "amf")[1].contains("agrees"), "{}", transcript(&lab));
+        assert_eq!(measured("udm", "smf"), [""; 0], "the others agree");
+    });
+}
+
 /// A DELETE on a fixed URI that looks older than what is there is refused; the clocks are what differs.
 #[test]
 fn an_smf_whose_clock_was_set_back_still_releases() {
@@ -94,6 +163,19 @@ fn an_smf_whose_clock_was_set_back_still_releases() {
         lab.release(&PduSession::default()).await;
         lab.expect_nothing_hanging().await;
         assert_eq!(held(&lab).await, BTreeMap::new(), "{}", transcript(&lab));
+    });
+}
+
+/// Its new attempt is the more recent one, though its clock says that it began hours before.
+#[test]
+fn after_the_clocks_were_set_back_a_session_is_still_established_again() {
+    play(patient_lab(), Weather::calm(1), |lab| async move {
+        for by_ms in [-2 * HOURS_MS, 0, -2 * HOURS_MS] {
+            let outcome = lab.establish(PduSession::default()).await;
+            assert_eq!(outcome.as_str(), "established", "{}", transcript(&lab));
+            EVERYBODY.iter().for_each(|nf| lab.step_clock(nf, by_ms));
+        }
+        assert_eq!(lab.expect_nothing_hanging().await.committed, 5);
     });
 }
 

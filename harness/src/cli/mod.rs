@@ -3,6 +3,7 @@
 //! Data go to stdout, talk goes to stderr. Exit codes: 0 all well, 1 a verdict failed, 2 usage, 3 the environment is
 //! at fault, 130 interrupted.
 
+mod doctor;
 mod host;
 mod journals;
 mod lab;
@@ -66,6 +67,7 @@ enum Command {
     Config(small::ConfigArgs),
     Explain(small::ExplainArgs),
     Health(small::HealthArgs),
+    Doctor(doctor::DoctorArgs),
     Completions(small::CompletionsArgs),
 }
 
@@ -101,7 +103,7 @@ pub fn run() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Well.into() };
         }
     };
-    if !matches!(cli.command, Command::Lab(_) | Command::Nf(_)) {
+    if !matches!(cli.command, Command::Lab(_) | Command::Nf(_) | Command::Doctor(_)) {
         log(Level::default().as_str());
     }
     let system = actix::System::new();
@@ -113,6 +115,7 @@ pub fn run() -> ExitCode {
         Command::Config(args) => small::config(&args),
         Command::Explain(args) => small::explain(&args),
         Command::Health(args) => system.block_on(small::health(args)),
+        Command::Doctor(args) => system.block_on(doctor::run(args)),
         Command::Completions(args) => small::completions(&args),
     };
     exit.into()

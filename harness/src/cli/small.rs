@@ -45,10 +45,10 @@ Example of a file, each key with its default:
   subscribers:
     - {supi: imsi-001010000000001, count: 100, slices: [{sst: 1, dnns: [internet]}]}    # k, opc: 32 hex digits
   smf:                             # and amf, udm, udr: the same keys for one NF, and those of its type
-    sbi: {bind: 127.0.0.1:7704}    # advertise: http://...
+    sbi: {bind: 127.0.0.1:7704, max_pending_resets: 1024}    # advertise: http://...
     client: {udm: http://127.0.0.1:7712}
     nf_instance_id: 11111111-2222-4333-8444-555555555555
-    answer: after_upstream         # or early; of an SMF, like procedure_timer_ms: 10000
+    answer: after_upstream         # or early; of an SMF, like collisions: compare (or accept), procedure_timer_ms: 10000
   udm: {hear_changes: true}
   udr: {first_put: created}        # or no_content
   instances:                       # more NFs, on free ports unless sbi.bind says otherwise

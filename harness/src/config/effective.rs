@@ -44,13 +44,19 @@ impl Config {
     fn effective_nf(&self, nf_type: NfType) -> Option<NfSection> {
         let name = nf_type.name();
         let said = self.section(name).cloned().unwrap_or_default();
-        let sbi = SbiSection { bind: Some(self.bind(name)), ..said.sbi.clone().unwrap_or_default() };
+        let max_pending_resets = Some(self.policy(name).max_pending_resets);
+        let sbi = SbiSection {
+            bind: Some(self.bind(name)),
+            max_pending_resets,
+            ..said.sbi.clone().unwrap_or_default()
+        };
         let nf = NfSection { sbi: Some(sbi), ..said };
         let smf = self.smf_choices(name);
         Some(match nf_type {
             NfType::Amf => nf,
             NfType::Smf => NfSection {
                 answer: Some(smf.answer),
+                collisions: Some(smf.collisions),
                 procedure_timer_ms: u64::try_from(smf.procedure_timer.as_millis()).ok(),
                 ..nf
             },

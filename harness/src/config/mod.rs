@@ -196,6 +196,8 @@ impl Config {
         releases.into_iter().flatten().for_each(|section| section.decide(&mut policy.release));
         let clients = [self.client.as_ref(), of_nf.and_then(|nf| nf.client.as_ref())];
         clients.into_iter().flatten().for_each(|section| section.decide(&mut policy));
+        let resets = of_nf.and_then(|nf| nf.sbi.as_ref()?.max_pending_resets);
+        policy.max_pending_resets = resets.unwrap_or(policy.max_pending_resets);
         let drains = [self.drain_ms, of_nf.and_then(|nf| nf.drain_ms)];
         policy.hear_changes = of_nf.and_then(|nf| nf.hear_changes).unwrap_or(true);
         drains.into_iter().flatten().for_each(|ms| policy.drain = Duration::from_millis(ms));
@@ -206,6 +208,7 @@ impl Config {
     pub fn smf_choices(&self, name: &str) -> SmfChoices {
         let (mut choices, said) = (SmfChoices::default(), self.section(name));
         choices.answer = said.and_then(|smf| smf.answer).unwrap_or(choices.answer);
+        choices.collisions = said.and_then(|smf| smf.collisions).unwrap_or(choices.collisions);
         let timer = said.and_then(|smf| smf.procedure_timer_ms).map(Duration::from_millis);
         choices.procedure_timer = timer.unwrap_or(choices.procedure_timer);
         choices

@@ -83,6 +83,9 @@ pub struct NfSection {
     /// An SMF's: when it answers the creation of an SM context; `after_upstream` or `early`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<smf::Answer>,
+    /// An SMF's: what becomes of a create that collides with an SM context; `compare` or `accept`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collisions: Option<smf::Collisions>,
     /// An SMF's: how long what follows that answer may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub procedure_timer_ms: Option<u64>,
@@ -102,8 +105,9 @@ impl NfSection {
         if let Some(said) = self.nf_type.filter(|said| *said != nf_type) {
             return Err(format!("type: {} in the section of the {}", said.name(), nf_type.name()));
         }
-        if nf_type != NfType::Smf && (self.answer.is_some() || self.procedure_timer_ms.is_some()) {
-            return Err("answer and procedure_timer_ms are keys of an SMF".into());
+        let of_smf = self.answer.is_some() || self.collisions.is_some() || self.procedure_timer_ms.is_some();
+        if nf_type != NfType::Smf && of_smf {
+            return Err("answer, collisions and procedure_timer_ms are keys of an SMF".into());
         }
         if nf_type != NfType::Udr && self.first_put.is_some() {
             return Err("first_put is a key of a UDR".into());

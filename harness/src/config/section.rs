@@ -142,6 +142,9 @@ pub struct SbiSection {
     /// What others shall call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advertise: Option<OwnRoot>,
+    /// How many streams of a connection may be reset by its client before they were accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_pending_resets: Option<usize>,
 }
 
 /// `client`: how an NF calls, and whom.

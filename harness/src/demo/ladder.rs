@@ -66,9 +66,12 @@ fn rung(event: &Event, nfs: &[&str], from_ms: f64) -> Option<Rung> {
             (nf, "   ", "", format!("{} may be left hanging", detail(event)), Tone::Late)
         }
         Kind::FaultApplied => (nf, "   ", "", format!("fault rule: {}", detail(event)), Tone::Quiet),
-        Kind::SkewObserved | Kind::TimingMalformed | Kind::TimingCompleted | Kind::TimingIgnored => {
-            (nf, "   ", "", detail(event), Tone::Quiet)
-        }
+        Kind::SkewObserved
+        | Kind::SkewMeasured
+        | Kind::ClockStepped
+        | Kind::TimingMalformed
+        | Kind::TimingCompleted
+        | Kind::TimingIgnored => (nf, "   ", "", detail(event), Tone::Quiet),
         Kind::SessionEnded => {
             (nf, "   ", "", format!("the AMF's procedure ends: {}", detail(event)), Tone::Plain)
         }

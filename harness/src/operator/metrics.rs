@@ -24,6 +24,12 @@ struct OfKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPeer {
+    nf: String,
+    peer: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfState {
     nf: String,
     state: &'static str,
@@ -56,9 +62,28 @@ async fn registry(operator: &Operator) -> Registry {
             of.get_or_create(&OfState { nf: resource.by, state: resource.state.as_str() }).inc();
         }
     }
+    let (at_least, at_most) = clocks(operator);
     let mut registry = Registry::with_prefix("mock5g");
     registry.register("events", "Events of each kind since the start", events);
     registry.register("held", "What each NF holds for others", held);
     registry.register("resources", "What each NF created upstream and has not released", resources);
+    registry.register("clock_offset_at_least_ms", "How far a peer's clock is ahead at least", at_least);
+    registry.register("clock_offset_at_most_ms", "How far a peer's clock is ahead at most", at_most);
     registry
+}
+
+/// What bounds the offsets of the clocks of peers.
+fn clocks(operator: &Operator) -> (Family<OfPeer, Gauge>, Family<OfPeer, Gauge>) {
+    let (at_least, at_most) = (Family::default(), Family::default());
+    let set = |family: &Family<OfPeer, Gauge>, of: &OfPeer, ms: Option<i64>| {
+        ms.map(|ms| family.get_or_create(of).set(ms));
+    };
+    for nf in &operator.process.nfs {
+        for clock in nf.party.env.skews.measured() {
+            let of = OfPeer { nf: nf.party.name.to_string(), peer: clock.peer };
+            set(&at_least, &of, clock.offset_at_least_ms);
+            set(&at_most, &of, clock.offset_at_most_ms);
+        }
+    }
+    (at_least, at_most)
 }

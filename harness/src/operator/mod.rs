@@ -21,6 +21,7 @@ use sbi::party::Party;
 use sbi::policy::{Mode, Policy};
 use sbi::problem::{InvalidParam, ProblemDetails};
 use sbi::server::{self, Failure, Front, Reply};
+use sbi::skew::Skews;
 use sbi::traffic::Traffic;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -72,6 +73,7 @@ fn quiet(env: &Env) -> Env {
         traffic: Traffic::forgotten(),
         faults: Faults::default(),
         directory: Directory::default(),
+        skews: Skews::default(),
         schemas: None,
         ..env.clone()
     }
@@ -87,7 +89,7 @@ fn routes(app: &mut web::ServiceConfig) {
     app.default_service(web::to(unknown));
 }
 
-const THERE: &str = "/livez, /readyz, /metrics, and below /mock5g/v1: nfs, events, events/stream, requests, held, \
+const THERE: &str = "/livez, /readyz, /metrics, and below /mock5g/v1: nfs, events, events/stream, requests, clocks, held, \
 resources, faults, faults/{id}, subscribers/{supi}, amf/pdu-sessions, amf/registrations, reset";
 
 async fn unknown() -> Result<Reply, Failure> {

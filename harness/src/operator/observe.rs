@@ -10,6 +10,7 @@ use sbi::event::Events;
 use sbi::problem::ProblemDetails;
 use sbi::release::{Resource, State};
 use sbi::server::{Failure, Held, Reply};
+use sbi::skew::Measured;
 use sbi::traffic::Shown;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -28,7 +29,8 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
         .service(web::resource("/mock5g/v1/resources").get(resources))
         .service(web::resource("/mock5g/v1/events").get(events))
         .service(web::resource("/mock5g/v1/events/stream").get(event_stream))
-        .service(web::resource("/mock5g/v1/requests").get(requests));
+        .service(web::resource("/mock5g/v1/requests").get(requests))
+        .service(web::resource("/mock5g/v1/clocks").get(clocks));
 }
 
 #[derive(Serialize)]
@@ -93,6 +95,30 @@ fn states(value: &str) -> Result<Vec<State>, Failure> {
             Ok(vec![named.ok_or_else(unknown)?])
         }
     }
+}
+
+/// What an NF measures of a peer's clock.
+#[derive(Serialize)]
+struct ClockOfPeer {
+    nf: String,
+    #[serde(flatten)]
+    measured: Measured,
+    meaning: String,
+}
+
+async fn clocks(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {
+    let query = Query::parse(request.query_string())?.only(&["nf"])?;
+    let nf = named_nf(&query, &operator)?;
+    let wanted = operator.process.nfs.iter().filter(|of| nf.is_none_or(|nf| &*of.party.name == nf));
+    let of_nf = |nf: &NfHandle| {
+        let name = nf.party.name.to_string();
+        let of_peer = move |measured: Measured| {
+            let meaning = measured.to_string();
+            ClockOfPeer { nf: name.clone(), measured, meaning }
+        };
+        nf.party.env.skews.measured().into_iter().map(of_peer).collect::<Vec<_>>()
+    };
+    Ok(Reply::ok(&wanted.flat_map(of_nf).collect::<Vec<_>>()))
 }
 
 async fn events(request: HttpRequest, operator: web::Data<Operator>) -> Result<Reply, Failure> {

@@ -6,6 +6,7 @@ use sbi::directory::Directory;
 use sbi::env::{Entropy, Env, stable_hash};
 use sbi::event::Events;
 use sbi::fault::Faults;
+use sbi::skew::Skews;
 use sbi::traffic::Traffic;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +63,7 @@ impl World {
             traffic,
             faults: Faults::default(),
             directory: Directory::default(),
+            skews: Skews::default(),
             schemas: None,
         };
         World { network, env, seed: weather.seed }

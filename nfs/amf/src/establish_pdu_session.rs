@@ -15,6 +15,7 @@ use api::nsmf_pdusession::{Cause, SM_CONTEXTS, Session, SmContextCreateData, SmC
 use http::Method;
 use sbi::client::{Call, TimingMode};
 use sbi::event::{Kind, TraceId};
+use sbi::header::{ORIGINATION_TIMESTAMP, OriginationTimestamp};
 use sbi::json;
 use sbi::multipart::{self, Part};
 use sbi::party::Served;
@@ -47,13 +48,18 @@ impl Handler<EstablishPduSession> for Amf {
 async fn establish(core: Rc<Core>, message: EstablishPduSession) -> Outcome {
     let party = &core.shard.party;
     let served = Served { own_timer: message.max_rsp_time, ..Served::own(party) };
-    let outcome = core.attempt(served, message).await;
+    let outcome = core.attempt(served, party.env.clock.stamp().into(), message).await;
     party.emit(Kind::SessionEnded, served.facts(party).detail(outcome.as_str()));
     outcome
 }
 
 impl Core {
-    async fn attempt(&self, served: Served, message: EstablishPduSession) -> Outcome {
+    async fn attempt(
+        &self,
+        served: Served,
+        began: OriginationTimestamp,
+        message: EstablishPduSession,
+    ) -> Outcome {
         let trace = served.trace;
         let key =
             SessionKey { supi: message.session.supi.clone(), pdu_session_id: message.session.pdu_session_id };
@@ -61,7 +67,8 @@ impl Core {
             return Outcome::GaveUp { answer: None, trace };
         };
         self.establishing.borrow_mut().insert(key.clone(), false);
-        let outcome = self.create_sm_context(served, &key, message).await;
+        let originated = self.after_what_is_there(&key, began);
+        let outcome = self.create_sm_context(served, &key, originated, message).await;
         let gnb_is_ready = self.establishing.borrow_mut().remove(&key).unwrap_or(false);
         if let (true, Outcome::Established { location, .. }) = (gnb_is_ready, &outcome) {
             self.tell_resources_set_up(location.clone(), outcome.trace());
@@ -73,18 +80,20 @@ impl Core {
         &self,
         served: Served,
         key: &SessionKey,
+        originated: OriginationTimestamp,
         message: EstablishPduSession,
     ) -> Outcome {
         let trace = served.trace;
         let mut attempt = Attempt::begin(&self.shard.ledger, served);
         let notified_as = self.shard.party.env.entropy.uuid().to_string();
-        let answer = match attempt.create(self.sm_context(key, &notified_as, message)).await {
+        let creation = self.sm_context(key, &notified_as, originated, message);
+        let answer = match attempt.create(creation).await {
             Ok(answer) => answer,
             Err(upstream) => return ended(upstream, trace),
         };
         let owner = format!("pdu-session {} {} {}", served.request, key.pdu_session_id, key.supi);
         let location = self.shard.ledger.location_made_by(&attempt).unwrap_or_default();
-        let session = PduSession { owner: owner.clone(), location, notified_as };
+        let session = PduSession { owner: owner.clone(), location, originated, notified_as };
         let context = Kept::Session(key.clone(), session.clone());
         match attempt.commit(owner, &context).await {
             Ok(_committed) => self.established(key.clone(), session, trace),
@@ -110,8 +119,25 @@ impl Core {
         Some(Call::new(Method::POST, format!("{location}/retrieve")).with_json(&serde_json::json!({})))
     }
 
-    /// The creation of an SM context, with a PDU session establishment request inside.
-    fn sm_context(&self, key: &SessionKey, notified_as: &str, message: EstablishPduSession) -> Creation {
+    /// When a procedure began that did so at `began` by the clock, TS 29.502 §5.2.3.3.1 (Rel-17). A session's own older
+    /// procedure began before it, whatever a clock says that was set back meanwhile (our choice).
+    fn after_what_is_there(&self, key: &SessionKey, began: OriginationTimestamp) -> OriginationTimestamp {
+        let sessions = self.sessions.borrow();
+        let after = |session: &PduSession| {
+            OriginationTimestamp::from_unix_ms(session.originated.unix_ms().saturating_add(1))
+        };
+        sessions.get(key).map_or(began, |older| began.max(after(older)))
+    }
+
+    /// The creation of an SM context, with a PDU session establishment request inside. Repeated, it says the same, also
+    /// of when its procedure began.
+    fn sm_context(
+        &self,
+        key: &SessionKey,
+        notified_as: &str,
+        originated: OriginationTimestamp,
+        message: EstablishPduSession,
+    ) -> Creation {
         let party = &self.shard.party;
         let smf = message.smf.as_ref().unwrap_or(&self.config.smf).clone();
         let status_uri = format!("{}{}", party.api_root, status_path(key, notified_as));
@@ -136,10 +162,9 @@ impl Core {
             },
         ];
         let (content_type, body) = multipart::write_fresh(&parts, party.env.entropy.u64());
-        let call = Call {
-            timing: message.timing,
-            ..Call::new(Method::POST, format!("{smf}{SM_CONTEXTS}")).with_body(content_type, body)
-        };
+        let mut call = Call::new(Method::POST, format!("{smf}{SM_CONTEXTS}")).with_body(content_type, body);
+        call.headers.insert(ORIGINATION_TIMESTAMP, originated.to_header_value());
+        call.timing = message.timing;
         let released = SmContextReleaseData::from(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
         Creation {
             kind: "sm-context",

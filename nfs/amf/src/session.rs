@@ -1,6 +1,7 @@
 //! The PDU sessions that an AMF knows of.
 
 use api::common::{PduSessionId, Supi};
+use sbi::header::OriginationTimestamp;
 use serde::{Deserialize, Serialize};
 
 /// Which PDU session.
@@ -18,6 +19,8 @@ pub(crate) struct PduSession {
     pub(crate) owner: String,
     /// Its SM context's URI.
     pub(crate) location: String,
+    /// When the procedure that established it began.
+    pub(crate) originated: OriginationTimestamp,
     /// What the SMF's notifications about this SM context, and no other, are named by.
     pub(crate) notified_as: String,
 }

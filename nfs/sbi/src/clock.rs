@@ -24,12 +24,35 @@ pub trait TimeSource: Send + Sync {
 pub struct Clock {
     source: Arc<dyn TimeSource>,
     offset_us: Arc<AtomicI64>,
+    seen: Arc<Seen>,
+}
+
+/// A change of the wall clock against the monotonic one that is larger counts as a step; what NTP does by and by is none.
+const STEP_US: i64 = 500_000;
+
+/// NTP changes the wall clock by and by by at most this share (500 ppm), RFC 5905 §11.3; twice that is granted.
+const SLEW: i64 = 1_000;
+
+/// Longer than this takes the reading of two clocks only if the thread was stopped between them: then it says nothing.
+const READING_US: i64 = 10_000;
+
+/// The wall clock less the monotonic one, when they were last looked at.
+#[derive(Debug)]
+struct Seen {
+    difference_us: AtomicI64,
+    elapsed_us: AtomicI64,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { difference_us: AtomicI64::new(i64::MIN), elapsed_us: AtomicI64::new(0) }
+    }
 }
 
 impl Clock {
     /// A clock on `source`, without error.
     pub fn new(source: Arc<dyn TimeSource>) -> Self {
-        Clock { source, offset_us: Arc::default() }
+        Clock { source, offset_us: Arc::default(), seen: Arc::default() }
     }
 
     /// The machine's clock.
@@ -65,6 +88,31 @@ impl Clock {
     /// By how much this NF's wall clock was stepped so far.
     pub fn offset_ms(&self) -> i64 {
         self.offset_us.load(Relaxed) / 1000
+    }
+
+    /// By how many milliseconds the wall clock was stepped since somebody looked last, if it was: set by hand or by NTP, or
+    /// the host slept, for which the monotonic clock stands still. Told once, whoever asks first.
+    pub fn step_since_last_look_ms(&self) -> Option<i64> {
+        // First of all: whoever reads it later may see a step that another one has told already.
+        let seen_us = self.seen.difference_us.load(Relaxed);
+        let (before_us, wall_us, after_us) = (self.elapsed_us(), self.unix_us(), self.elapsed_us());
+        if after_us - before_us > READING_US {
+            return None;
+        }
+        let difference_us = wall_us - after_us;
+        let idle_us = after_us.saturating_sub(self.seen.elapsed_us.load(Relaxed)).max(0);
+        let is_first =
+            self.seen.difference_us.compare_exchange(seen_us, difference_us, Relaxed, Relaxed).is_ok();
+        if !is_first {
+            return None;
+        }
+        self.seen.elapsed_us.store(after_us, Relaxed);
+        let step_us = difference_us.checked_sub(seen_us)?;
+        (seen_us != i64::MIN && step_us.abs() > STEP_US + idle_us / SLEW).then_some(step_us / 1_000)
+    }
+
+    fn elapsed_us(&self) -> i64 {
+        i64::try_from(self.elapsed().as_micros()).unwrap_or(i64::MAX)
     }
 
     /// Steps this NF's wall clock; negative values set it back. Monotonic time is not touched.
@@ -115,6 +163,21 @@ impl TimeSource for System {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_is_told_once_and_what_is_smaller_is_none() {
+        let clock = Clock::system();
+        assert_eq!(clock.step_since_last_look_ms(), None, "nobody has looked before");
+        for by_ms in [7_200_000, -7_200_000, 600, -600] {
+            clock.step_ms(by_ms);
+            let told = clock.clone().step_since_last_look_ms().expect("a step");
+            assert!((by_ms - 100..=by_ms + 100).contains(&told), "{by_ms}: {told}");
+            assert_eq!(clock.step_since_last_look_ms(), None, "{by_ms}");
+        }
+        clock.step_ms(300);
+        assert_eq!(clock.step_since_last_look_ms(), None);
+        assert_eq!(clock.independent().step_since_last_look_ms(), None, "another NF's is another clock");
+    }
 
     #[test]
     fn rfc_3339_is_read_to_the_end_of_time() {

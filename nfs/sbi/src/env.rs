@@ -6,6 +6,7 @@ use crate::event::Events;
 use crate::fault::Faults;
 use crate::net::{Net, Tcp};
 use crate::schema::Schemas;
+use crate::skew::Skews;
 use crate::traffic::Traffic;
 use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
@@ -27,6 +28,8 @@ pub struct Env {
     pub faults: Faults,
     /// Names of authorities, for events.
     pub directory: Directory,
+    /// How far the clocks of an NF's peers are from its own.
+    pub skews: Skews,
     /// What the messages of others are held against, if anything.
     pub schemas: Option<Schemas>,
 }
@@ -42,13 +45,14 @@ impl Env {
             traffic: Traffic::default(),
             faults: Faults::default(),
             directory: Directory::default(),
+            skews: Skews::default(),
             schemas: None,
         }
     }
 
     /// The same world for another NF of the process, with a clock error of its own.
     pub fn for_nf(&self) -> Self {
-        Env { clock: self.clock.independent(), ..self.clone() }
+        Env { clock: self.clock.independent(), skews: Skews::default(), ..self.clone() }
     }
 }
 

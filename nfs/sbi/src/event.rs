@@ -52,6 +52,10 @@ const HEADERS: &str = "TS 29.500 §6.11.2.2 and §5.2.3.3 (Rel-17)";
 const SYNCHRONISED: &str = "TS 29.500 §6.11.2.1 (Rel-17)";
 /// Streams that are reset.
 const RESET: &str = "RFC 9113 §5.4.2";
+/// Requests that were certainly not processed.
+const NOT_PROCESSED: &str = "RFC 9113 §8.7";
+/// Connections that are to end.
+const GOAWAY: &str = "RFC 9113 §6.8, TS 29.500 §5.2.6 (Rel-17)";
 /// Registering a UE.
 const REGISTRATION: &str = "TS 23.502 §4.2.2.2.2 (Rel-17)";
 /// Establishing a PDU session.
@@ -60,6 +64,8 @@ const SESSION: &str = "TS 23.502 §4.3.2.2.1 (Rel-17)";
 const STATUS: &str = "TS 29.502 §5.2.2.6 (Rel-17)";
 /// Messages to UE and access network.
 const TRANSFER: &str = "TS 29.518 §5.2.2.3.1 (Rel-17)";
+/// Two requests for one PDU session.
+const COLLISION: &str = "TS 29.502 §5.2.3.3.1 (Rel-17)";
 /// Errors of a protocol or an application in a message.
 const MESSAGES: &str = "TS 29.500 §5.2.7.2 (Rel-17)";
 /// What the standard does not speak of.
@@ -80,6 +86,10 @@ kinds! {
     TimingIgnored = "timing.ignored", SYNCHRONISED;
     /// A request's stamp is so far from this NF's clock that the clocks differ.
     SkewObserved = "skew.observed", SYNCHRONISED;
+    /// What is measured of a peer's clock has changed: it is ahead of this NF's, behind, perhaps behind, or agrees again.
+    SkewMeasured = "skew.measured", SYNCHRONISED;
+    /// This NF's wall clock was stepped: it was set, or the host slept. Deadlines go on by the monotonic clock.
+    ClockStepped = "clock.stepped", SYNCHRONISED;
     /// A request, or an answer to ours, is not as the OpenAPI file of its API says.
     SchemaViolated = "schema.violated", MESSAGES;
     /// A fault rule was applied.
@@ -100,6 +110,12 @@ kinds! {
     UpstreamTimedOut = "upstream.timed_out", TIMEOUT;
     /// An upstream could not be reached, or the connection or stream ended without an answer.
     UpstreamFailed = "upstream.failed", OURS;
+    /// A request to an upstream certainly was not processed, and is sent again.
+    UpstreamRepeated = "upstream.repeated", NOT_PROCESSED;
+    /// A peer said GOAWAY on a connection; the detail has its reason.
+    GoawayReceived = "goaway.received", GOAWAY;
+    /// This NF ended a connection with a GOAWAY that tells of an error; the detail has its reason.
+    GoawaySent = "goaway.sent", GOAWAY;
     /// An upstream answered after the wait for it had ended.
     ResponseLate = "response.late", TIMEOUT;
     /// A resource was created upstream.
@@ -139,6 +155,8 @@ kinds! {
     SessionEnded = "session.ended", SESSION;
     /// An AMF's attempt to register a UE ended.
     RegistrationEnded = "registration.ended", REGISTRATION;
+    /// A create was refused (403 `LATE_OVERLAPPING_REQUEST`): its procedure began no later than that of the context there.
+    CollisionRefused = "collision.refused", COLLISION;
     /// A status notification arrived.
     StatusNotified = "status.notified", STATUS;
 }

@@ -108,6 +108,18 @@ impl Party {
         format!("{}-{}", self.nf_type, self.instance_id)
     }
 
+    /// Tells of a step of this NF's wall clock, if there was one since it was last looked: asked whenever a request arrives
+    /// or leaves.
+    pub(crate) fn look_at_clock(&self) {
+        let Some(step_ms) = self.env.clock.step_since_last_look_ms() else { return };
+        self.env.skews.forget();
+        let what = format!(
+            "the wall clock was stepped by {step_ms} ms; deadlines of requests under way are as before"
+        );
+        tracing::warn!(nf = %self.name, "{}: {what}", Kind::ClockStepped.as_str());
+        self.emit(Kind::ClockStepped, Facts::default().detail(what));
+    }
+
     /// Emits an event of this NF.
     pub fn emit(&self, kind: Kind, facts: Facts) {
         self.env.events.emit(&self.name, &self.env.clock, kind, facts);

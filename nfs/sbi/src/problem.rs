@@ -107,6 +107,8 @@ causes! {
     DnnDenied = "DNN_DENIED", 403;
     /// The S-NSSAI is not subscribed, TS 29.502 §6.1.7.3 (Rel-17).
     SnssaiDenied = "SNSSAI_DENIED", 403;
+    /// A create that collides with an SM context of the same session is not the more recent one, TS 29.502 §5.2.3.3.1 (Rel-17).
+    LateOverlappingRequest = "LATE_OVERLAPPING_REQUEST", 403;
     /// A V-SMF cannot reach the H-SMF, TS 29.502 §6.1.7.3 (Rel-17).
     PeerNotResponding = "PEER_NOT_RESPONDING", 504;
 }

@@ -6,6 +6,7 @@ use api::nas::Header;
 use api::nsmf_pdusession::{Session, UpCnxState};
 use sbi::contexts::Contexts;
 use sbi::event::RequestId;
+use sbi::header::OriginationTimestamp;
 use sbi::release::OwnerKey;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ pub(crate) struct Held {
     pub(crate) establishment: Option<Header>,
     /// Whether its user plane is there.
     pub(crate) user_plane: UpCnxState,
+    /// When the procedure that created it began, if that was said.
+    pub(crate) originated: Option<OriginationTimestamp>,
     /// The request that created it.
     #[serde(skip)]
     pub(crate) request: RequestId,

@@ -13,6 +13,7 @@ use api::nsmf_pdusession::{
 use api::nudm_sdm::ModificationNotification;
 use api::related::Related;
 use bytes::Bytes;
+use sbi::header::{ORIGINATION_TIMESTAMP, OriginationTimestamp};
 use sbi::party::Served;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use sbi::server::{Failure, Reply, Shards, content_type};
@@ -37,6 +38,8 @@ async fn create(
     served: Served,
     shards: web::Data<Shards<Smf>>,
 ) -> Result<Reply, Failure> {
+    let originated = request.headers().get_all(ORIGINATION_TIMESTAMP.as_str()).map(|value| value.as_bytes());
+    let originated = OriginationTimestamp::read(originated);
     let body = Related::read(content_type(&request), body)?;
     let data: SmContextCreateData = decode(&body.json)?;
     check_reference(&data, &body)?;
@@ -44,7 +47,7 @@ async fn create(
     let session = data.session()?;
     let request = establishment_request(&data, &body);
     let actor = shards.of(session.supi.as_str());
-    shards.ask(actor, CreateSmContext { served, data, session, request }).await
+    shards.ask(actor, CreateSmContext { served, data, session, request, originated }).await
 }
 
 /// What the UE asks for: the part that `n1SmMsg` names. One that is no request for a session is nothing that could be

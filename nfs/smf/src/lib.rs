@@ -4,6 +4,7 @@
 //! when its client's time is over. One file per procedure; [`udm`] is the consumer side towards the UDM.
 
 mod after_answer;
+mod collision;
 mod context;
 mod create_sm_context;
 mod endpoint;
@@ -14,4 +15,5 @@ mod retrieve_sm_context;
 mod smf;
 mod udm;
 
+pub use collision::Collisions;
 pub use smf::{Answer, Config, Smf};

@@ -3,6 +3,7 @@
 use actix::Message;
 use api::nas::Header;
 use api::nsmf_pdusession::{Session, SmContextCreateData, SmContextUpdateData};
+use sbi::header::{Malformed, OriginationTimestamp};
 use sbi::party::Served;
 use sbi::server::{Failure, Reply};
 
@@ -15,6 +16,8 @@ pub(crate) struct CreateSmContext {
     pub(crate) session: Session,
     /// What the UE asks for, if it was sent along.
     pub(crate) request: Option<Header>,
+    /// When its procedure began, if the request says so.
+    pub(crate) originated: Result<Option<OriginationTimestamp>, Malformed>,
 }
 
 /// Read an SM context.

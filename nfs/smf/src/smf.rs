@@ -1,5 +1,6 @@
 //! The SMF's actor and its app.
 
+use crate::collision::Collisions;
 use crate::context::{Held, SessionKey, SmContexts};
 use crate::message::{CreateSmContext, ModifySmContext, ReleaseSmContext, RetrieveSmContext, SdmNotify};
 use crate::udm::{Allowed, Undos};
@@ -35,6 +36,8 @@ pub struct Config {
     pub plmn: PlmnId,
     /// When it answers the creation of an SM context.
     pub answer: Answer,
+    /// What becomes of a create that collides with an SM context.
+    pub collisions: Collisions,
     /// How long what follows the answer may take.
     pub procedure_timer: Duration,
 }

@@ -1,6 +1,7 @@
 //! What the scenarios share: the requests of the cases (BODY-A, REG-A ...), stubs, raw clients, and how answers are
 //! judged.
 
+pub mod frames;
 pub mod raw;
 pub mod stub;
 

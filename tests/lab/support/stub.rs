@@ -1,7 +1,9 @@
 //! A dumb h2c server in the place of a peer: it answers what it is told to, and keeps a journal of what it received.
 
+use super::frames::Frames;
 use super::now_ms;
 use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -13,8 +15,9 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{AbortHandle, spawn_local};
+use tokio::time::timeout;
 
 /// The server. It answers as a UDM, a UDR, an SMF or an AMF usually would, unless a rule says something else.
 #[derive(Clone)]
@@ -28,7 +31,12 @@ struct Inner {
     grown: Notify,
     made: Cell<u64>,
     connections: RefCell<Vec<AbortHandle>>,
+    first: RefCell<Option<Script>>,
+    closing: watch::Sender<bool>,
 }
+
+/// What a peer does on one connection; it is told the stub's root.
+type Script = Box<dyn FnOnce(Frames, String) -> LocalBoxFuture<'static, ()>>;
 
 struct Rule {
     method: &'static str,
@@ -158,7 +166,7 @@ impl Reply {
 
     async fn ready(&self) {
         if let Some(gate) = &self.gate {
-            let _ = gate.0.acquire().await;
+            gate.opened().await;
         }
         tokio::time::sleep(self.after).await;
     }
@@ -172,6 +180,11 @@ impl Gate {
     /// A closed one.
     pub fn closed() -> Self {
         Gate(Rc::new(Semaphore::new(0)))
+    }
+
+    /// Waits until it is open.
+    pub async fn opened(&self) {
+        let _ = self.0.acquire().await;
     }
 
     /// Opens it, for good.
@@ -188,6 +201,18 @@ impl Stub {
 
     /// The same, allowing so many streams at once on a connection.
     pub async fn with_streams(max_streams: u32) -> Self {
+        Stub::new(max_streams, None).await
+    }
+
+    /// On its first connection it does what `script` says, frame by frame; on all others what it usually does.
+    pub async fn start_with<S>(script: impl FnOnce(Frames, String) -> S + 'static) -> Self
+    where
+        S: Future<Output = ()> + 'static,
+    {
+        Stub::new(100, Some(Box::new(|frames, root| Box::pin(script(frames, root))))).await
+    }
+
+    async fn new(max_streams: u32, first: Option<Script>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stub = Stub(Rc::new(Inner {
             root: format!("http://{}", listener.local_addr().unwrap()),
@@ -197,6 +222,8 @@ impl Stub {
             grown: Notify::new(),
             made: Cell::new(0),
             connections: RefCell::default(),
+            first: RefCell::new(first),
+            closing: watch::Sender::new(false),
         }));
         spawn_local(accept(stub.0.clone(), listener));
         stub
@@ -219,6 +246,14 @@ impl Stub {
 
     fn rule(&self, method: &'static str, path: &'static str, reply: Reply, times: usize) {
         self.0.rules.borrow_mut().push(Rule { method, path, reply, times });
+    }
+
+    /// Says GOAWAY on every connection and waits for their ends; new ones may be opened then.
+    pub async fn close_connections(&self) {
+        self.0.closing.send_replace(true);
+        let closed = timeout(PATIENCE, self.0.closing.closed()).await;
+        closed.expect("the clients close their connections");
+        self.0.closing.send_replace(false);
     }
 
     /// Everything that arrived.
@@ -280,7 +315,13 @@ async fn accept(stub: Rc<Inner>, listener: TcpListener) {
     while let Ok((socket, _)) = listener.accept().await {
         let _ = socket.set_nodelay(true);
         let number = stub.connections.borrow().len();
-        let served = spawn_local(serve(stub.clone(), socket, number));
+        let served = match stub.first.take() {
+            Some(script) => {
+                let root = stub.root.clone();
+                spawn_local(async move { script(Frames::server(socket).await, root).await })
+            }
+            None => spawn_local(serve(stub.clone(), socket, number)),
+        };
         stub.connections.borrow_mut().push(served.abort_handle());
     }
 }
@@ -289,7 +330,16 @@ async fn serve(stub: Rc<Inner>, socket: TcpStream, number: usize) {
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(stub.max_streams);
     let Ok(mut connection) = builder.handshake(socket).await else { return };
-    while let Some(Ok((request, respond))) = connection.accept().await {
+    let mut closing = stub.closing.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = connection.accept() => accepted,
+            Ok(_) = closing.wait_for(|closing| *closing) => {
+                connection.graceful_shutdown();
+                connection.accept().await
+            }
+        };
+        let Some(Ok((request, respond))) = accepted else { return };
         spawn_local(exchange(stub.clone(), number, request, respond));
     }
 }

@@ -23,9 +23,10 @@ use crate::event::{Facts, Kind};
 use crate::fault::{Effect, Fault, On, Subject};
 use crate::header;
 use crate::party::{NfType, Party, Served};
+use crate::skew::Ears;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
-use peer::Peer;
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderValue, SERVER, USER_AGENT};
+use peer::{Missed, Peer};
 use recorder::Recorder;
 use settling::Settling;
 use std::cell::RefCell;
@@ -34,6 +35,9 @@ use std::rc::Rc;
 
 /// How many peers a client remembers. Their addresses come from outside; beyond this, idle ones are forgotten.
 pub const MAX_PEERS: usize = 1_024;
+
+/// How often a request is sent again that its peer says it did not process.
+const MAX_REPEATS: usize = 1;
 
 /// Answers calls without a network: a producer that lives in the same process.
 pub type InProcess = Rc<dyn Fn(&Call) -> Answer>;
@@ -44,6 +48,7 @@ pub struct Client {
     peers: RefCell<BTreeMap<String, Rc<Peer>>>,
     in_process: RefCell<BTreeMap<String, InProcess>>,
     settling: Settling,
+    ears: Ears,
 }
 
 /// Why an upstream call brought no success.
@@ -71,6 +76,7 @@ impl Client {
             peers: RefCell::default(),
             in_process: RefCell::default(),
             settling: Settling::default(),
+            ears: Ears::default(),
         })
     }
 
@@ -189,7 +195,8 @@ impl Client {
         self.send(ready, served, call, lane, budget).await
     }
 
-    /// Sends a request; once more if it certainly was not processed, as on a connection that the peer had closed.
+    /// Sends a request; again, while its time is not over, if it certainly was not processed: once if its peer says so
+    /// (REFUSED_STREAM or GOAWAY, RFC 9113 §8.7), and on another connection if it never left.
     pub(crate) async fn send(
         &self,
         ready: Ready,
@@ -198,12 +205,26 @@ impl Client {
         lane: Lane,
         budget: &Budget,
     ) -> Result<Answer, NoAnswer> {
-        match self.send_once(ready, served, &call, budget).await {
-            Err(NoAnswer::NotSent(_)) if self.now() < budget.until() => {
-                let ready = self.connect(served, &call, lane, budget.until()).await?;
-                self.send_once(ready, served, &call, budget).await
+        let (mut ready, mut refused, mut stale) = (ready, 0, 0);
+        loop {
+            let missed = match self.send_once(ready, served, &call, budget).await? {
+                Ok(answer) => return Ok(answer),
+                Err(missed) => missed,
+            };
+            let why = match &missed {
+                Missed::Refused(why) if refused < MAX_REPEATS => why,
+                Missed::Stale(why) if stale < MAX_CONNECTIONS_PER_PEER => why,
+                _ => return Err(missed.into()),
+            };
+            if self.now() >= budget.until() {
+                return Err(missed.into());
             }
-            outcome => outcome,
+            self.party.emit(Kind::UpstreamRepeated, self.facts(served, &call).detail(why));
+            match missed {
+                Missed::Refused(_) => refused += 1,
+                _ => stale += 1,
+            }
+            ready = self.connect(served, &call, lane, budget.until()).await?;
         }
     }
 
@@ -213,20 +234,29 @@ impl Client {
         served: &Served,
         call: &Call,
         budget: &Budget,
-    ) -> Result<Answer, NoAnswer> {
+    ) -> Result<Result<Answer, Missed>, NoAnswer> {
         match ready {
-            Ready::InProcess(service) => Ok(service(call)),
+            Ready::InProcess(service) => Ok(Ok(service(call))),
             Ready::Connected(lease) => {
                 let request = self.request(served, call, budget)?;
                 let recorder = Recorder::of(&self.party, served, call, &request);
                 self.learn(call, &request);
+                let sent = self.now();
                 let outcome = lease.send(request).await;
                 recorder.end(outcome.as_ref().ok());
                 if let Ok(answer) = &outcome {
+                    self.listen(answer, sent);
                     self.judge_answer(served, call, answer);
                 }
-                outcome
+                Ok(outcome)
             }
+        }
+    }
+
+    /// What an answer tells of its sender's clock. Who does not sign it is not listened to.
+    fn listen(&self, answer: &Answer, sent: Instant) {
+        if let (Some(signature), Some(date)) = (answer.headers.get(SERVER), answer.headers.get(DATE)) {
+            self.ears.heard_answer(&self.party, signature, date, self.now() - sent);
         }
     }
 
@@ -252,7 +282,7 @@ impl Client {
             return Ok(Ready::InProcess(service));
         }
         let peer = self.peer(call.authority())?;
-        let lease = peer.lease(&self.party.env, lane);
+        let lease = peer.lease(&self.party, lane);
         match tokio::time::timeout_at(until, lease).await {
             Ok(lease) => Ok(Ready::Connected(lease?)),
             Err(_) => Err(NoAnswer::NotSent("no connection came free in time".into())),
@@ -328,6 +358,7 @@ impl Client {
         }
         let trace = HeaderValue::from_str(&served.trace.to_traceparent(served.request));
         headers.insert(header::TRACEPARENT, trace.map_err(|_| unusable("unusable trace"))?);
+        self.party.look_at_clock();
         if let Some(pair) = budget.pair(&self.party.env.clock) {
             call.timing.apply(pair, headers);
         }

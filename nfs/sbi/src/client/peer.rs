@@ -5,14 +5,17 @@
 //! cleans up.
 
 use super::call::{Answer, MAX_ANSWER_BYTES};
-use crate::env::Env;
+use crate::event::{Facts, Kind};
+use crate::goaway::{self, Goaway, Watched};
 use crate::local::LocalExec;
 use crate::net::BoxIo;
+use crate::party::Party;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http2::{self, Builder, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -32,6 +35,9 @@ pub const ANSWER_BODY_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether a peer allows more streams: nothing tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// How many different GOAWAYs of one peer are logged; further ones are events only.
+const MAX_REASONS: usize = 16;
 
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,12 +68,34 @@ pub enum NoAnswer {
     },
 }
 
+/// Why a stream brought no answer.
+pub(super) enum Missed {
+    /// The connection had ended, or was about to, before the request left: another one is to be taken.
+    Stale(String),
+    /// The peer says that it did not process it: REFUSED_STREAM, or GOAWAY with an earlier last stream, RFC 9113 §8.7.
+    Refused(String),
+    /// It was sent, and the peer ended the stream or the connection: whether it was processed is not known.
+    Lost(String),
+}
+
+impl From<Missed> for NoAnswer {
+    fn from(missed: Missed) -> Self {
+        match missed {
+            Missed::Stale(why) | Missed::Refused(why) => NoAnswer::NotSent(why),
+            Missed::Lost(why) => NoAnswer::Unknown { why, ended: true },
+        }
+    }
+}
+
 type Sender = SendRequest<Full<Bytes>>;
-type Driver = http2::Connection<TokioIo<BoxIo>, Full<Bytes>, LocalExec>;
+type Told = Box<dyn FnMut(goaway::From, Goaway)>;
+type Driver = http2::Connection<TokioIo<Watched<BoxIo, Told>>, Full<Bytes>, LocalExec>;
 
 struct Connection {
     sender: Sender,
     in_flight: Cell<usize>,
+    /// The peer has said GOAWAY: what runs may end, nothing new is begun.
+    is_going_away: Rc<Cell<bool>>,
     /// Knows how many streams the peer allows, as far as it has said so; gone once the connection has ended. hyper calls
     /// a sender closed only when its driver was dropped, so an ended driver must not be kept.
     driver: Rc<RefCell<Option<Driver>>>,
@@ -80,7 +108,7 @@ impl Connection {
     }
 
     fn has_ended(&self) -> bool {
-        self.sender.is_closed() || self.driver.borrow().is_none()
+        self.is_going_away.get() || self.sender.is_closed() || self.driver.borrow().is_none()
     }
 }
 
@@ -92,6 +120,19 @@ pub(super) struct Peer {
     releases: RefCell<Vec<Rc<Connection>>>,
     dialling: [Mutex<()>; 2],
     freed: Rc<Notify>,
+    authority: String,
+    told: Rc<RefCell<Reasons>>,
+}
+
+/// Which GOAWAYs of one peer were logged.
+#[derive(Default)]
+struct Reasons(BTreeSet<(&'static str, u32)>);
+
+impl Reasons {
+    /// Whether it is to be logged.
+    fn insert(&mut self, reason: (&'static str, u32)) -> bool {
+        self.0.len() < MAX_REASONS && self.0.insert(reason)
+    }
 }
 
 impl Peer {
@@ -105,6 +146,8 @@ impl Peer {
             releases: RefCell::default(),
             dialling: Default::default(),
             freed: Rc::default(),
+            authority: authority.to_owned(),
+            told: Rc::default(),
         })
     }
 
@@ -115,7 +158,7 @@ impl Peer {
     }
 
     /// A stream on a connection with room, opening the next one if there may be another. Waits otherwise.
-    pub(super) async fn lease(self: &Rc<Self>, env: &Env, lane: Lane) -> Result<Lease, NoAnswer> {
+    pub(super) async fn lease(self: &Rc<Self>, party: &Party, lane: Lane) -> Result<Lease, NoAnswer> {
         let (connections, most, dialling) = match lane {
             Lane::Calls => (&self.calls, MAX_CONNECTIONS_PER_PEER, &self.dialling[0]),
             Lane::Releases => (&self.releases, 1, &self.dialling[1]),
@@ -134,7 +177,7 @@ impl Peer {
                 return Ok(lease);
             }
             if connections.borrow().len() < most {
-                let connection = self.dial(env).await?;
+                let connection = self.dial(party).await?;
                 connections.borrow_mut().push(Rc::new(connection));
             }
         }
@@ -148,10 +191,12 @@ impl Peer {
         Some(Lease { connection, freed: self.freed.clone() })
     }
 
-    async fn dial(&self, env: &Env) -> Result<Connection, NoAnswer> {
+    async fn dial(&self, party: &Party) -> Result<Connection, NoAnswer> {
         let failed =
             |e: &dyn std::fmt::Display| NoAnswer::NotSent(format!("{}:{}: {e}", self.host, self.port));
-        let io = env.net.connect(&self.host, self.port).await.map_err(|e| failed(&e))?;
+        let io = party.env.net.connect(&self.host, self.port).await.map_err(|e| failed(&e))?;
+        let is_going_away = Rc::new(Cell::new(false));
+        let io = Watched::client(io, self.told(party, is_going_away.clone()));
         let handshake = Builder::new(LocalExec)
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL)
@@ -172,7 +217,30 @@ impl Peer {
             drop(driven.borrow_mut().take());
             freed.notify_waiters();
         });
-        Ok(Connection { sender, in_flight: Cell::new(0), driver })
+        Ok(Connection { sender, in_flight: Cell::new(0), is_going_away, driver })
+    }
+
+    /// An event for each GOAWAY of the peer, and for one of ours that is an error; a line in the log once per peer and
+    /// reason, unless the connection simply ends.
+    fn told(&self, party: &Party, is_going_away: Rc<Cell<bool>>) -> Told {
+        let (party, freed, told) = (party.clone(), self.freed.clone(), self.told.clone());
+        let name = party.env.directory.name(&self.authority);
+        Box::new(move |from, goaway| {
+            let kind = match from {
+                goaway::From::Us if goaway.is_graceful() => return,
+                goaway::From::Us => Kind::GoawaySent,
+                goaway::From::Peer => Kind::GoawayReceived,
+            };
+            is_going_away.set(true);
+            freed.notify_waiters();
+            if !goaway.is_graceful() && told.borrow_mut().insert((kind.as_str(), goaway.reason.into())) {
+                tracing::warn!(nf = %party.name, peer = &*name, "{}: {goaway}", kind.as_str());
+            }
+            party.emit(
+                kind,
+                Facts { peer: Some(name.clone()), ..Facts::default() }.detail(goaway.to_string()),
+            );
+        })
     }
 }
 
@@ -191,12 +259,12 @@ impl Drop for Lease {
 
 impl Lease {
     /// Sends the request and receives the answer. Dropping the future resets the stream with CANCEL.
-    pub(super) async fn send(self, request: http::Request<Bytes>) -> Result<Answer, NoAnswer> {
+    pub(super) async fn send(self, request: http::Request<Bytes>) -> Result<Answer, Missed> {
         let request = request.map(Full::new);
         let response = match self.connection.sender.clone().try_send_request(request).await {
             Ok(response) => response,
-            Err(e) if e.message().is_some() => return Err(NoAnswer::NotSent(e.error().to_string())),
-            Err(e) => return Err(no_answer(e.error())),
+            Err(e) if e.message().is_some() => return Err(Missed::Stale(e.error().to_string())),
+            Err(e) => return Err(missed(e.error())),
         };
         let (head, body) = response.into_parts();
         // The head alone tells what was created: a body that never ends does not keep that back.
@@ -208,11 +276,18 @@ impl Lease {
     }
 }
 
-fn no_answer(error: &hyper::Error) -> NoAnswer {
-    let source = std::error::Error::source(error).and_then(|s| s.downcast_ref::<h2::Error>());
-    match source.and_then(h2::Error::reason) {
-        Some(h2::Reason::REFUSED_STREAM) => NoAnswer::NotSent("refused by the peer (REFUSED_STREAM)".into()),
-        Some(reason) => NoAnswer::Unknown { why: format!("stream reset: {reason}"), ended: true },
-        None => NoAnswer::Unknown { why: error.to_string(), ended: true },
+/// The library marks with the GOAWAY exactly the streams above its last one, and those that it did not open any more;
+/// what else is open when the connection ends is an I/O error.
+fn missed(error: &hyper::Error) -> Missed {
+    let h2 = std::error::Error::source(error).and_then(|s| s.downcast_ref::<h2::Error>());
+    match h2.and_then(|h2| Some((h2, h2.reason()?))) {
+        Some((_, h2::Reason::REFUSED_STREAM)) => {
+            Missed::Refused("refused by the peer (REFUSED_STREAM)".into())
+        }
+        Some((h2, reason)) if h2.is_go_away() && h2.is_remote() => {
+            Missed::Refused(format!("not processed by the peer (GOAWAY, {})", goaway::name_of(reason)))
+        }
+        Some((_, reason)) => Missed::Lost(format!("stream reset: {reason}")),
+        None => Missed::Lost(error.to_string()),
     }
 }

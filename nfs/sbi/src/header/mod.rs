@@ -3,10 +3,12 @@
 //! [`Timing::read`] is the way in: it turns the header map of a request into one of four answers.
 
 mod max_rsp_time;
+mod origination;
 mod timestamp;
 mod timing;
 
 pub use max_rsp_time::{MaxRspTime, MaxRspTimeError};
+pub use origination::OriginationTimestamp;
 pub use timestamp::{Fraction, Parsed, SenderTimestamp, TimestampError, http_date};
 pub use timing::{Malformed, Pair, Timing};
 
@@ -17,6 +19,8 @@ use http::{HeaderMap, HeaderName};
 pub const SENDER_TIMESTAMP: HeaderName = HeaderName::from_static("3gpp-sbi-sender-timestamp");
 /// How long the client waits, TS 29.500 §5.2.3.3.3 (Rel-17).
 pub const MAX_RSP_TIME: HeaderName = HeaderName::from_static("3gpp-sbi-max-rsp-time");
+/// When the procedure began, TS 29.502 §6.1.2.3.2 (Rel-17).
+pub const ORIGINATION_TIMESTAMP: HeaderName = HeaderName::from_static("3gpp-sbi-origination-timestamp");
 /// Marks a notification or callback request, TS 29.500 §5.2.3.2 (Rel-17).
 pub const CALLBACK: HeaderName = HeaderName::from_static("3gpp-sbi-callback");
 /// The network that a request from another PLMN comes from, TS 29.500 §5.2.3.2 (Rel-17).

@@ -68,17 +68,22 @@ impl SenderTimestamp {
     /// # Errors
     /// What was expected where the value leaves the grammar, and the rest of the value.
     pub fn parse(value: &[u8]) -> Result<Parsed, TimestampError> {
-        let mut input = Input(trim_ows(value));
-        let is_day = |name: &[u8; 3]| DAYS.iter().any(|day| day.eq_ignore_ascii_case(name));
-        input.take("a day-name", |name| is_day(name).then_some(()))?;
-        input.literal("`,` and one space", b", ")?;
-        let days = input.date()?;
-        input.literal("a space", b" ")?;
-        let seconds = input.time()?;
-        let (ms, fraction) = input.fraction()?;
-        input.take("` GMT`", |zone: &[u8; 4]| zone.eq_ignore_ascii_case(b" GMT").then_some(()))?;
-        input.end()?;
-        Ok(Parsed { stamp: Self::from_unix_ms(days * DAY_MS + seconds * 1000 + ms), fraction })
+        read(value, |name| DAYS.iter().any(|day| day.eq_ignore_ascii_case(name)))
+    }
+
+    /// Reads the twin of this header that TS 29.502 §6.1.2.3.2 (Rel-17) defines: as [`parse`](Self::parse), but with the
+    /// case of the day-name, and never without milliseconds.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_exact(value: &[u8]) -> Result<Self, TimestampError> {
+        let Parsed { stamp, fraction } = read(value, |name| DAYS.contains(name))?;
+        match fraction {
+            Fraction::Milliseconds => Ok(stamp),
+            Fraction::Missing => {
+                Err(TimestampError { expected: "`.` and three digits", found: found(trim_ows(value)) })
+            }
+        }
     }
 
     /// `Mon, 30 Nov 2026 01:11:24`: what both forms begin with.
@@ -96,6 +101,20 @@ impl SenderTimestamp {
         put(&mut out[23..25], seconds % 60);
         out
     }
+}
+
+/// The grammar of [`SenderTimestamp::parse`]; `is_day` knows the day-names.
+fn read(value: &[u8], is_day: impl Fn(&[u8; 3]) -> bool) -> Read<Parsed> {
+    let mut input = Input(trim_ows(value));
+    input.take("a day-name", |name| is_day(name).then_some(()))?;
+    input.literal("`,` and one space", b", ")?;
+    let days = input.date()?;
+    input.literal("a space", b" ")?;
+    let seconds = input.time()?;
+    let (ms, fraction) = input.fraction()?;
+    input.take("` GMT`", |zone: &[u8; 4]| zone.eq_ignore_ascii_case(b" GMT").then_some(()))?;
+    input.end()?;
+    Ok(Parsed { stamp: SenderTimestamp::from_unix_ms(days * DAY_MS + seconds * 1000 + ms), fraction })
 }
 
 impl fmt::Display for SenderTimestamp {

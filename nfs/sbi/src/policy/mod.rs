@@ -4,6 +4,7 @@ mod peers;
 
 pub use peers::{Network, Peer, Peers, Regard};
 
+use crate::server::MAX_PENDING_RESETS;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,6 +133,8 @@ pub struct Policy {
     /// `udm.hear_changes`: whether a UDM asks its UDR to be notified of changes (R16), so that it can tell those who
     /// subscribed at it.
     pub hear_changes: bool,
+    /// `sbi.max_pending_resets`: how many streams of a connection may be reset by its client before they were accepted.
+    pub max_pending_resets: usize,
     /// `drain_ms`: how long a stop waits for connections to end, and then for releases.
     pub drain: Duration,
 }
@@ -143,6 +146,7 @@ impl Default for Policy {
             release: ReleasePolicy::default(),
             max_rsp_time: Duration::from_millis(10_000),
             hear_changes: false,
+            max_pending_resets: MAX_PENDING_RESETS,
             drain: Duration::from_millis(5_000),
         }
     }

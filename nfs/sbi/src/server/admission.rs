@@ -3,7 +3,7 @@
 use super::kind::RequestKind;
 use crate::clock::Clock;
 use crate::deadline::Deadline;
-use crate::header::{Fraction, Malformed, Timing};
+use crate::header::{Fraction, Malformed, Parsed, SenderTimestamp, Timing};
 use crate::planted::planted;
 use crate::policy::{DeadlinePolicy, LateRelease, Mode};
 use http::HeaderMap;
@@ -26,6 +26,9 @@ pub struct Admission {
     /// The request's age on receipt, if it shows that the clocks differ (or that it is a replay): beyond
     /// [`ABSURD_AGE_MS`], or more than [`USUAL_LEAD_MS`] in the future.
     pub skew_ms: Option<i64>,
+    /// When it was sent by its sender's clock and arrived by this NF's, in ms since the Unix epoch, if it says so to the
+    /// millisecond.
+    pub sent_and_arrived: Option<(SenderTimestamp, i64)>,
     /// Why the headers do not count, whatever they say.
     pub ignored: Option<String>,
 }
@@ -40,16 +43,24 @@ impl Admission {
         }
         let timing = if policy.strict { Timing::read_strict(headers) } else { Timing::read(headers) };
         match timing {
-            Timing::Absent | Timing::StampOnly => Admission::default(),
+            Timing::Absent => Admission::default(),
             _ if let Some(why) = policy.peers.objection(headers) => {
                 Admission { ignored: Some(why), ..Admission::default() }
             }
+            Timing::StampOnly(Parsed { stamp, fraction: Fraction::Milliseconds }) => {
+                let arrived_ms = clock.unix_us().div_euclid(1_000);
+                Admission { sent_and_arrived: Some((stamp, arrived_ms)), ..Admission::default() }
+            }
+            Timing::StampOnly(_) => Admission::default(),
             Timing::Malformed(malformed) => Admission { malformed: Some(malformed), ..Admission::default() },
             Timing::Pair(pair) => {
                 let deadline = Deadline::on_receipt(pair, clock, policy.skew_tolerance_ms);
                 let age = deadline.age_on_receipt_ms();
+                let arrived_ms = pair.stamp.unix_ms().saturating_add(age);
                 Admission {
                     deadline: Some(deadline),
+                    sent_and_arrived: (pair.fraction == Fraction::Milliseconds)
+                        .then_some((pair.stamp, arrived_ms)),
                     completed: pair.fraction == Fraction::Missing,
                     skew_ms: (!(-USUAL_LEAD_MS..=ABSURD_AGE_MS).contains(&age)).then_some(age),
                     ..Admission::default()

@@ -9,7 +9,7 @@ use crate::header::{TRACEPARENT, agent_type};
 use crate::party::Served;
 use crate::policy::LateRelease;
 use http::header::USER_AGENT;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,7 +37,9 @@ impl Front {
     pub(super) fn arrive(&self, request: &hyper::Request<RequestBody>, peer: SocketAddr) -> Arrival {
         let (headers, env) = (request.headers(), &self.party.env);
         let policy = &self.party.policy.deadline;
+        self.party.look_at_clock();
         let admission = Admission::read(headers, policy, &env.clock);
+        self.listen(&admission, headers, peer);
         let path: Arc<str> = request.uri().path().into();
         let kind = RequestKind::of(request.method(), &path);
         let only_releases = kind == RequestKind::Release && policy.late_release == LateRelease::Perform;
@@ -64,6 +66,19 @@ impl Front {
         self.party.emit(Kind::RequestReceived, self.facts(&arrival));
         self.tell_timing(&arrival);
         arrival
+    }
+
+    /// What a request tells of its sender's clock. Who does not sign is known by its address.
+    fn listen(&self, admission: &Admission, headers: &HeaderMap, peer: SocketAddr) {
+        let Some((stamp, arrived_ms)) = admission.sent_and_arrived else { return };
+        match headers.get(USER_AGENT) {
+            Some(signature) => self.ears.heard_request(&self.party, signature, stamp, arrived_ms),
+            None => {
+                if let Ok(address) = HeaderValue::from_str(&peer.ip().to_string()) {
+                    self.ears.heard_request(&self.party, &address, stamp, arrived_ms);
+                }
+            }
+        }
     }
 
     /// The name of an NF of this process, else the NF type.
@@ -108,7 +123,7 @@ impl Front {
         self.party.emit(kind, self.facts(arrival).detail(what));
     }
 
-    fn first_time(&self, kind: Kind, peer: &str) -> bool {
+    pub(super) fn first_time(&self, kind: Kind, peer: &str) -> bool {
         let mut told = self.told.borrow_mut();
         told.len() < MAX_TOLD && told.insert(format!("{} {peer}", kind.as_str()))
     }

@@ -6,9 +6,12 @@ use super::arrival::Arrival;
 use super::body::{RequestBody, ResponseBody};
 use super::gone::{Gone, Line, Work};
 use crate::clock::Instant;
+use crate::event::{Facts, Kind};
+use crate::goaway;
 use crate::local::LocalExec;
 use crate::party::{Party, Served};
 use crate::problem::{Cause, ProblemDetails};
+use crate::skew::Ears;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::header::HeaderValue;
@@ -41,7 +44,7 @@ pub const BODY_PATIENCE: Duration = Duration::from_secs(10);
 pub const QUEUE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many streams may be reset before they are accepted until the connection counts as an attack. Clients that
-/// cancel on purpose need more than the usual 20.
+/// cancel on purpose need more than the usual 20. The default of `sbi.max_pending_resets`.
 pub const MAX_PENDING_RESETS: usize = 1_024;
 
 const PING_INTERVAL: Duration = Duration::from_secs(20);
@@ -83,6 +86,7 @@ pub struct Front {
     pub(super) closing: watch::Sender<bool>,
     pub(super) running: Arc<Semaphore>,
     pub(super) told: RefCell<BTreeSet<String>>,
+    pub(super) ears: Ears,
     pub(super) server: HeaderValue,
 }
 
@@ -100,7 +104,7 @@ impl Front {
             .auto_date_header(false)
             .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
             .max_header_list_size(MAX_HEADER_BYTES as u32)
-            .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+            .max_pending_accept_reset_streams(party.policy.max_pending_resets)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT);
         let server = HeaderValue::from_str(&party.signature()).unwrap_or(HeaderValue::from_static("mock5g"));
@@ -112,6 +116,7 @@ impl Front {
             closing: watch::Sender::new(false),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
             told: RefCell::default(),
+            ears: Ears::default(),
             server,
         })
     }
@@ -144,7 +149,29 @@ impl Front {
         };
         if let Err(error) = ended {
             tracing::debug!(%peer, %error, "connection ended");
+            self.tell_goaway(peer, &*error);
         }
+    }
+
+    /// A connection that ended in an error: an event, and a line in the log once per client and kind.
+    fn tell_goaway(&self, peer: SocketAddr, error: &(dyn std::error::Error + 'static)) {
+        let Some((from, reason)) = goaway::at_the_end(error) else { return };
+        let kind = match from {
+            goaway::From::Us => Kind::GoawaySent,
+            goaway::From::Peer => Kind::GoawayReceived,
+        };
+        let name = goaway::name_of(reason);
+        let what = match (from, reason) {
+            (goaway::From::Us, h2::Reason::ENHANCE_YOUR_CALM) => {
+                format!("{name}: too many streams were reset; sbi.max_pending_resets may allow more")
+            }
+            _ => name,
+        };
+        if self.first_time(kind, &peer.ip().to_string()) {
+            tracing::warn!(nf = %self.party.name, %peer, "{}: {what}", kind.as_str());
+        }
+        let peer = Some(peer.to_string().into());
+        self.party.emit(kind, Facts { peer, ..Facts::default() }.detail(what));
     }
 
     /// Says GOAWAY (HTTP/1.1: `Connection: close`) on every connection and waits for them, at most `grace`.
