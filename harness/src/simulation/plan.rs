@@ -58,6 +58,8 @@ pub enum What {
     Skew(&'static str, i64),
     /// The UDM asks its UDR to be notified of changes.
     HearsChanges,
+    /// The SMFs tell UE and gNB through the AMF, which modifies the session then.
+    ReachesUes,
     /// Something goes wrong.
     Trouble(Trouble),
     /// A UE does something.
@@ -185,6 +187,9 @@ fn world(dice: &Dice) -> Vec<What> {
     if dice.one_in(3) {
         whats.push(What::HearsChanges);
     }
+    if dice.one_in(4) {
+        whats.push(What::ReachesUes);
+    }
     whats
 }
 
@@ -216,8 +221,11 @@ fn stimuli(dice: &Dice, smfs: &[&'static str]) -> Vec<Stimulus> {
 }
 
 fn of_session(dice: &Dice, smfs: &[&'static str]) -> Does {
-    let establish =
-        || Establish { dnn: *dice.of(&DNNS), smf: *dice.of(smfs), max_rsp_time_ms: dice.between(50, 2_000) };
+    let establish = || Establish {
+        dnn: dice.of::<&str>(&DNNS),
+        smf: dice.of::<&str>(smfs),
+        max_rsp_time_ms: dice.between(50, 2_000),
+    };
     match dice.between(0, 10) {
         0..=5 => Does::Establish(establish()),
         6..=7 => Does::Release,
@@ -244,6 +252,7 @@ impl fmt::Display for What {
             What::Terse(nf) => write!(f, "{nf} drops what is late"),
             What::Skew(nf, by_ms) => write!(f, "the clock of {nf} is wrong by {by_ms} ms"),
             What::HearsChanges => write!(f, "udm asks udr to be notified of changes"),
+            What::ReachesUes => write!(f, "the SMFs tell UE and gNB through the AMF"),
             What::Trouble(trouble) => write!(f, "{trouble}"),
             What::Stimulus(Stimulus { ue, session, after_ms, does }) => {
                 let session = session.map_or(String::new(), |id| format!(", session {id}"));

@@ -104,6 +104,7 @@ fn lab(plan: &Plan) -> Builder {
         What::Terse(nf) => lab.policy(nf, |p| p.deadline.mode = Mode::Drop),
         What::Skew(..) => lab.policies(|p| p.deadline.skew_tolerance_ms = MAX_SKEW_MS),
         What::HearsChanges => lab.policy("udm", |p| p.hear_changes = true),
+        What::ReachesUes => lab.reaching_ues(),
         What::SecondSmf | What::Trouble(_) | What::Stimulus(_) => lab,
     })
 }
