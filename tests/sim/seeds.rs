@@ -2,6 +2,8 @@
 //! nothing of others is lost. `mock5g sim` plays more of them, and shrinks and replays what fails.
 
 use mock5g::simulation::{Campaign, Extra, Law, Plan, play, shrunk};
+use sbi::event::Kind;
+use std::collections::BTreeSet;
 
 /// How many seeds are played: fewer where the code is not optimised.
 const SEEDS: u64 = if cfg!(debug_assertions) { 50 } else { 2_000 };
@@ -39,6 +41,34 @@ fn nor_where_time_is_finer() {
 #[test]
 fn what_the_nfs_send_is_as_their_apis_say() {
     expect_all_well(&Campaign::new(0..JUDGED, 5, Extra { judged: true, ..Extra::default() }));
+}
+
+/// Seeds that miss these would prove nothing about them.
+#[test]
+fn a_few_hundred_seeds_come_to_every_corner() {
+    let kinds: BTreeSet<&str> = (0..300)
+        .flat_map(|seed| play(&Plan::of_seed(seed, 5), Extra::default()).events)
+        .map(|event| event.event.as_str())
+        .collect();
+    let corners = [
+        Kind::ClientGone,
+        Kind::FaultApplied,
+        Kind::MessageTransferred,
+        Kind::ProcedureFailed,
+        Kind::RegistrationEnded,
+        Kind::ReleaseFailed,
+        Kind::ReleaseSettling,
+        Kind::RequestDroppedLate,
+        Kind::RequestRefusedLate,
+        Kind::ResourceSuperseded,
+        Kind::ResponseLate,
+        Kind::ResponseUndeliverable,
+        Kind::StatusNotified,
+        Kind::UpstreamFailed,
+        Kind::UpstreamTimedOut,
+    ];
+    let missed: Vec<_> = corners.iter().filter(|kind| !kinds.contains(kind.as_str())).collect();
+    assert!(missed.is_empty(), "{missed:?} not among {kinds:?}");
 }
 
 /// With an audit that calls any trouble a broken law.

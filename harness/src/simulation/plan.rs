@@ -62,6 +62,8 @@ pub enum What {
     Journals(Keep),
     /// The UDM asks its UDR to be notified of changes.
     HearsChanges,
+    /// The SMFs tell UE and gNB through the AMF, which modifies the session then.
+    ReachesUes,
     /// Something goes wrong.
     Trouble(Trouble),
     /// A UE does something.
@@ -227,6 +229,9 @@ fn world(dice: &Dice) -> Vec<What> {
     if dice.one_in(3) {
         whats.push(What::HearsChanges);
     }
+    if dice.one_in(4) {
+        whats.push(What::ReachesUes);
+    }
     if dice.one_in(3) {
         // A simulated disk takes its time.
         let keep =
@@ -264,8 +269,11 @@ fn stimuli(dice: &Dice, smfs: &[&'static str]) -> Vec<Stimulus> {
 }
 
 fn of_session(dice: &Dice, smfs: &[&'static str]) -> Does {
-    let establish =
-        || Establish { dnn: *dice.of(&DNNS), smf: *dice.of(smfs), max_rsp_time_ms: dice.between(50, 2_000) };
+    let establish = || Establish {
+        dnn: dice.of::<&str>(&DNNS),
+        smf: dice.of::<&str>(smfs),
+        max_rsp_time_ms: dice.between(50, 2_000),
+    };
     match dice.between(0, 10) {
         0..=5 => Does::Establish(establish()),
         6..=7 => Does::Release,
@@ -293,6 +301,7 @@ impl fmt::Display for What {
             What::Skew(nf, by_ms) => write!(f, "the clock of {nf} is wrong by {by_ms} ms"),
             What::Journals(keep) => write!(f, "every NF keeps a journal ({keep:?})"),
             What::HearsChanges => write!(f, "udm asks udr to be notified of changes"),
+            What::ReachesUes => write!(f, "the SMFs tell UE and gNB through the AMF"),
             What::Trouble(trouble) => write!(f, "{trouble}"),
             What::Stimulus(Stimulus { ue, session, after_ms, does }) => {
                 let session = session.map_or(String::new(), |id| format!(", session {id}"));

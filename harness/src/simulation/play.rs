@@ -106,6 +106,7 @@ fn lab(plan: &Plan) -> Builder {
         What::Skew(..) => lab.policies(|p| p.deadline.skew_tolerance_ms = MAX_SKEW_MS),
         What::Journals(keep) => with_journals(lab, *keep, plan.seed),
         What::HearsChanges => lab.policy("udm", |p| p.hear_changes = true),
+        What::ReachesUes => lab.reaching_ues(),
         What::SecondSmf | What::Trouble(_) | What::Stimulus(_) => lab,
     })
 }

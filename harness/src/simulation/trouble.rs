@@ -25,6 +25,8 @@ const CALLS: &[(&str, &str, &str, &str)] = &[
     ("amf", "udm", "PATCH", "/amf-3gpp-access$"),
     ("amf", "udm", "GET", "/am-data$"),
     ("amf", "udm", "POST", "/sdm-subscriptions$"),
+    ("amf", "smf", "POST", "/modify$"),
+    ("smf", "amf", "POST", "/n1-n2-messages$"),
     ("smf", "udm", "GET", "/sm-data"),
     ("smf", "udm", "POST", "/sdm-subscriptions$"),
     ("smf", "udm", "DELETE", "/sdm-subscriptions/"),
