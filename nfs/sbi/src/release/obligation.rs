@@ -435,6 +435,31 @@ mod tests {
         vec![plain, after_an_answer, heir_of(&older)]
     }
 
+    /// Those that this test alone finds. The others are elsewhere in the release logic: docs/simulation.md.
+    #[cfg(feature = "planted-faults")]
+    #[test]
+    fn faults_planted_in_the_machine_are_caught() {
+        use crate::planted::Fault;
+        for fault in [
+            Fault::ReleaseWhileUnanswered,
+            Fault::ForgetLateSuccess,
+            Fault::KeepLateSuccess,
+            Fault::RefusedIsMade,
+            Fault::NothingIsProof,
+            Fault::TryForEver,
+            Fault::ForgetFailure,
+            Fault::HangInSilence,
+            Fault::EndIsRelease,
+            Fault::ReleaseSuperseded,
+            Fault::ReleaseTwice,
+        ] {
+            fault.plant();
+            let caught = std::panic::catch_unwind(every_order_of_facts_up_to_length_8_keeps_the_promises);
+            Fault::weed();
+            assert!(caught.is_err(), "{fault:?} is not caught");
+        }
+    }
+
     #[test]
     fn every_order_of_facts_up_to_length_8_keeps_the_promises() {
         for beginning in beginnings() {
