@@ -53,6 +53,11 @@ fn late_outcomes(stub: &Stub) -> Vec<Reply> {
     ]
 }
 
+/// How many questions of the UDM have come to an end.
+fn outcomes_at_udm(lab: &Lab) -> usize {
+    lab.count("udm", Kind::UpstreamAnswered) + lab.count("udm", Kind::UpstreamFailed)
+}
+
 #[actix::test]
 async fn case_18_a_late_answer_for_a_stream_that_is_gone_harms_nobody() {
     for outcome in 0..10 {
@@ -68,7 +73,10 @@ async fn case_18_a_late_answer_for_a_stream_that_is_gone_harms_nobody() {
             let left = lab.count("udm", Kind::ClientGone);
             exchange.reset();
             lab.wait_for("the client leaves", |_| lab.count("udm", Kind::ClientGone) > left).await;
+            let heard = outcomes_at_udm(&lab);
             gate.open();
+            // The next request must not share a connection that is about to end.
+            lab.wait_for("the late outcome", |_| outcomes_at_udm(&lab) > heard).await;
             lab.settle().await;
             assert_no_panic(&lab);
             assert_eq!(held(&lab, "udm").await, [""; 0], "{} {}", call.method, call.uri);

@@ -9,7 +9,7 @@ use h2::Reason;
 use mock5g::lab::{Builder, Lab};
 use sbi::party::NfType;
 use sbi::policy::Policy;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 const CLIENT: &str = "TIMED_OUT_REQUEST";
 const TARGET: &str = "TARGET_NF_NOT_REACHABLE";
@@ -71,9 +71,10 @@ async fn an_exchange_that_the_upstream_ends_is_target_not_reachable() {
 
 #[actix::test]
 async fn a_refused_connection_is_target_not_reachable() {
-    let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // Bound, so that no other test gets the port, and never listening.
+    let port = TcpSocket::new_v4().unwrap();
+    port.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let nobody = format!("http://{}", port.local_addr().unwrap());
-    drop(port);
     let start = |lab: Builder, peer| lab.peer(peer, &nobody).start();
     for (peer, at_smf) in [(NfType::Udm, true), (NfType::Udr, false)] {
         judge(TARGET, start(lab(), peer).await, at_smf, Some("10000")).await;
