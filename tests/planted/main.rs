@@ -59,7 +59,8 @@ fn every_planted_fault_is_caught() {
         writeln!(table, "| `{fault:?}` |{} | {by} |", fault.meaning()).unwrap();
     }
     println!("{table}");
-    let missed: Vec<_> = caught.iter().filter(|caught| caught.by.is_none()).map(|caught| caught.fault).collect();
+    let missed: Vec<_> =
+        caught.iter().filter(|caught| caught.by.is_none()).map(|caught| caught.fault).collect();
     assert_eq!(missed, [], "these are not caught by {SEEDS} seeds");
 }
 

@@ -16,10 +16,10 @@ use api::namf_comm::{
 };
 use api::nas::{self, Granted, NAS};
 use api::ngap::{self, NGAP, Tunnel};
-use api::nsmf_pdusession::Session;
+use api::nsmf_pdusession::{Cause, Session};
 use bytes::Bytes;
 use http::Method;
-use sbi::client::{Call, Upstream};
+use sbi::client::Call;
 use sbi::event::Kind;
 use sbi::json;
 use sbi::multipart::{self, Part};
@@ -52,7 +52,8 @@ pub(crate) async fn go_on(core: Rc<Core>, reference: OwnerKey) {
     if let Err(failure) = established {
         let facts = served.facts(&core.shard.party).detail(format!("{key:?}: {failure}"));
         core.shard.party.emit(Kind::ProcedureFailed, facts);
-        core.give_up_established(&served, &reference).await;
+        drop(turn);
+        core.give_up_established(&reference).await;
     }
 }
 
@@ -142,14 +143,16 @@ impl Core {
     }
 
     /// Newest first: what was made at the UDM, then UE and AMF are told.
-    async fn give_up_established(&self, served: &Served, reference: &str) {
-        let Some(held) = self.remove(reference).await else { return };
-        if let (Some(amf), Some(request)) = (self.amf_of(&held), held.establishment) {
-            let reject = self.message(&amf, &held.session, nas::establishment_reject(request), None);
-            // The AMF may be what failed: RELEASED tells it as well.
-            let _: Result<_, Upstream> = self.shard.client().ask(served, reject).await;
-        }
-        self.notify_released(&held.status_uri).await;
+    async fn give_up_established(&self, reference: &str) {
+        let Some(held) = self.contexts.borrow_mut().remove(reference) else { return };
+        let reject = match (self.amf_of(&held), held.establishment) {
+            (Some(amf), Some(request)) => {
+                Some(self.message(&amf, &held.session, nas::establishment_reject(request), None))
+            }
+            _ => None,
+        };
+        let ending = Some(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
+        self.end_and_tell(reference, Held { ending, ..held }, reject).await;
     }
 }
 

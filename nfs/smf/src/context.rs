@@ -3,7 +3,7 @@
 use crate::udm::Allowed;
 use api::common::{NfInstanceId, PduSessionId, Supi};
 use api::nas::Header;
-use api::nsmf_pdusession::{Session, UpCnxState};
+use api::nsmf_pdusession::{Cause, Session, UpCnxState};
 use sbi::contexts::Contexts;
 use sbi::event::RequestId;
 use sbi::header::OriginationTimestamp;
@@ -44,6 +44,9 @@ pub(crate) struct Held {
     pub(crate) user_plane: UpCnxState,
     /// When the procedure that created it began, if that was said.
     pub(crate) originated: Option<OriginationTimestamp>,
+    /// It ends, and its AMF has not heard of that yet: why. Kept on record alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) ending: Option<Cause>,
     /// The request that created it.
     #[serde(skip)]
     pub(crate) request: RequestId,

@@ -51,6 +51,7 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
         establishment: request,
         user_plane: UpCnxState::DEACTIVATED,
         originated,
+        ending: None,
         request: served.request,
     };
     let committed = attempt.commit(core.new_reference(), &held).await?;

@@ -8,7 +8,7 @@ use crate::message::ReleaseSmContext;
 use crate::smf::Core;
 use api::nsmf_pdusession::{Cause, SmContextStatusNotification};
 use http::Method;
-use sbi::client::Call;
+use sbi::client::{Call, Upstream};
 use sbi::party::Served;
 use sbi::server::{Failure, Reply};
 use std::rc::Rc;
@@ -42,9 +42,11 @@ impl Core {
         let replaced = self.contexts.borrow_mut().replaced_by(reference);
         let status_uri = self.status_uri(reference);
         for (older, held) in replaced {
-            self.shard.ledger.disown(&older).await;
-            if Some(&held.status_uri) != status_uri.as_ref() {
-                self.notify_released(&held.status_uri).await;
+            if Some(&held.status_uri) == status_uri.as_ref() {
+                self.shard.ledger.disown(&older).await;
+            } else {
+                let ending = Some(Cause::REL_DUE_TO_DUPLICATE_SESSION_ID);
+                self.end_and_tell(&older, Held { ending, ..held }, None).await;
             }
         }
     }
@@ -55,12 +57,28 @@ impl Core {
         contexts.by_session.newest(&key).map(|(_, held)| held.status_uri.clone())
     }
 
-    /// Tells another AMF that its context has ended, TS 29.502 §5.2.2.6 (Rel-17). Nothing depends on the answer.
-    pub(crate) async fn notify_released(&self, status_uri: &str) {
-        let body = SmContextStatusNotification::released(Some(Cause::REL_DUE_TO_DUPLICATE_SESSION_ID));
-        let call = Call::new(Method::POST, status_uri)
-            .callback("Nsmf_PDUSession_smContextStatusNotification")
-            .with_json(&body);
-        let _ = self.shard.client().ask(&Served::own(&self.shard.party), call).await;
+    /// Ends a context that its AMF takes to be there: what it owns is released, and the AMF told, with a reject for the UE if
+    /// one is due. Taken up again after a crash.
+    pub(crate) async fn end_and_tell(&self, reference: &str, held: Held, reject: Option<Call>) {
+        self.telling.set(self.telling.get() + 1);
+        let ledger = &self.shard.ledger;
+        ledger.keep_context(reference, held.request, &held);
+        ledger.let_go(reference).await;
+        let served = Served::own(&self.shard.party);
+        if let Some(reject) = reject {
+            // The AMF may be what failed: RELEASED tells it as well.
+            let _: Result<_, Upstream> = self.shard.client().ask(&served, reject).await;
+        }
+        ledger.insist(&served, released(&held)).await;
+        ledger.end_context(reference);
+        self.telling.set(self.telling.get() - 1);
     }
+}
+
+/// Tells an AMF that its context has ended, TS 29.502 §5.2.2.6 (Rel-17).
+fn released(held: &Held) -> Call {
+    let body = SmContextStatusNotification::released(held.ending.clone());
+    Call::new(Method::POST, &held.status_uri)
+        .callback("Nsmf_PDUSession_smContextStatusNotification")
+        .with_json(&body)
 }

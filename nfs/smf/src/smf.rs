@@ -17,7 +17,7 @@ use sbi::release::FoundContext;
 use sbi::server::{Failure, Forget, Handover, Holding, Holdings, Nf, Reply, Shard, WrapsErrors};
 use sbi::turns::Turns;
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -68,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) newest_allowed: RefCell<Option<Rc<Allowed>>>,
     pub(crate) contexts: RefCell<SmContexts>,
     pub(crate) turns: Turns<SessionKey>,
+    /// How many AMFs are being told that their contexts have ended.
+    pub(crate) telling: Cell<usize>,
     pub(crate) actor: Recipient<Handover>,
 }
 
@@ -100,6 +102,7 @@ impl Nf for Smf {
             newest_allowed: RefCell::default(),
             contexts: RefCell::default(),
             turns: Turns::default(),
+            telling: Cell::default(),
             actor,
         }))
     }
@@ -198,18 +201,26 @@ impl Handler<Holdings> for Smf {
             request: Some(held.request),
         });
         let held = held.collect();
-        MessageResult(Holding { held, running: core.turns.busy() })
+        MessageResult(Holding { held, running: core.turns.busy() + core.telling.get() })
     }
 }
 
 impl Core {
     /// Of two contexts of one session the newer one stays: whether its 201 was handed over is not known, and an AMF that
-    /// never saw it finds out by asking again.
+    /// never saw it finds out by asking again. What was ending still is; what had not been registered yet is.
     fn restore(self: Rc<Self>, contexts: Vec<FoundContext>) -> Result<(), String> {
         for found in contexts {
             let mut held: Held = found.decode()?;
             held.request = found.request;
             held.allowed = self.shared(Allowed::clone(&held.allowed));
+            let (core, reference) = (self.clone(), found.owner.clone());
+            if held.ending.is_some() {
+                actix::spawn(async move { core.end_and_tell(&reference, held, None).await });
+                continue;
+            }
+            if !held.is_registered {
+                actix::spawn(after_answer::go_on(core, reference));
+            }
             self.contexts.borrow_mut().add(SessionKey::of(&held.session), found.owner, held);
         }
         let newer = self.contexts.borrow().newest_of_several();

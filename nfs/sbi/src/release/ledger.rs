@@ -329,6 +329,13 @@ impl Ledger {
         self.leave_all(&Holder::Owner(owner.into())).await;
     }
 
+    /// The context `owner` ends, and stays on record as it is now until [`Ledger::end_context`]: what it owns is released as by
+    /// [`Ledger::disown`].
+    pub async fn let_go(&self, owner: &str) {
+        let _ = self.on_record(Wait::End(owner)).await;
+        self.leave_all(&Holder::Owner(owner.into())).await;
+    }
+
     /// The NF stops: from now on nothing is created or committed. What is owned is found again by a journal; without one it
     /// is released.
     pub async fn close(&self) {

@@ -8,6 +8,7 @@
 
 mod attempt;
 mod book;
+mod insist;
 mod ledger;
 mod obligation;
 mod place;

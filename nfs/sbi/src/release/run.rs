@@ -76,7 +76,7 @@ impl Ledger {
     }
 
     /// Between three quarters of the pause and the whole.
-    fn jittered(&self, pause: Duration) -> Duration {
+    pub(super) fn jittered(&self, pause: Duration) -> Duration {
         let quarter = pause / 4;
         let spread = u64::try_from(quarter.as_micros()).unwrap_or(u64::MAX);
         pause - quarter + Duration::from_micros(self.0.client.env().entropy.up_to(spread))
