@@ -169,9 +169,8 @@ pub(super) async fn expect_no_loss(lab: &Lab, known: &[Established], one_smf: bo
     let excused = |missing: &&String| !one_smf && missing.starts_with("smf-registration");
     let missing = compared.missing.iter().filter(|missing| !excused(missing));
     findings.extend(missing.map(|missing| Finding::new(Law::WrongRelease, missing)));
-    let events = lab.events();
     for session in known {
-        let lost = whole(lab, session, &resources, one_smf, is_told_released(&events, session)).await.err();
+        let lost = whole(lab, session, &resources, one_smf).await.err();
         findings.extend(lost.map(|why| Finding::new(Law::WrongRelease, format!("{session:?}: {why}"))));
     }
     findings
@@ -192,14 +191,11 @@ pub(super) async fn expect_nothing(lab: &Lab) -> Vec<Finding> {
     findings
 }
 
-/// Whether the AMF was told by an SMF that a session of this UE and id is released, and took it.
+/// Whether the AMF was told that this very SM context is released, and took it.
 fn is_told_released(events: &[Event], session: &Established) -> bool {
-    let about = format!("session {} of {}: RELEASED", session.id, crate::subscribers::supi(session.ue));
-    let told = |e: &&Event| e.event == Kind::StatusNotified && e.detail.as_deref() == Some(&about);
-    let taken = |told: &Event| {
-        events.iter().any(|e| e.event == Kind::ResponseSent && e.request == told.request && is_success(e))
-    };
-    events.iter().filter(told).any(taken)
+    let about = |e: &Event| e.uri.as_deref() == Some(&session.location);
+    let released = |e: &Event| e.detail.as_deref().is_some_and(|detail| detail.ends_with("RELEASED"));
+    events.iter().any(|e| e.event == Kind::StatusNotified && about(e) && released(e))
 }
 
 async fn compared(lab: &Lab) -> (Vec<Resource>, Comparison) {
@@ -233,13 +229,12 @@ async fn whole(
     session: &Established,
     resources: &[Resource],
     one_smf: bool,
-    told: bool,
 ) -> Result<(), String> {
     let at_amf = resources.iter().find(|r| r.by == "amf" && r.uri == session.location);
     match at_amf.map(|r| r.state) {
         Some(State::Owned) => {}
         // What follows its 201 has failed, and the AMF was told that it is released.
-        Some(State::Released) if told => return Ok(()),
+        Some(State::Released) if is_told_released(&lab.events(), session) => return Ok(()),
         state => return Err(format!("it has no owner: {state:?}")),
     }
     let as_asked = |what: &str, found: Option<String>| match found.as_deref() == Some(session.dnn) {

@@ -234,9 +234,12 @@ fn world(dice: &Dice) -> Vec<What> {
     }
     if dice.one_in(3) {
         // A simulated disk takes its time.
-        let keep =
-            dice.of(&[Keep::Memory, Keep::Memory, Keep::Memory, Keep::Memory, Keep::Disk, Keep::TornDisk]);
-        whats.push(What::Journals(*keep));
+        let keep = match dice.between(1, 10) {
+            1 => Keep::Disk,
+            2 => Keep::TornDisk,
+            _ => Keep::Memory,
+        };
+        whats.push(What::Journals(keep));
     }
     whats
 }

@@ -10,7 +10,7 @@ use api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification};
 use api::path::variable;
 use api::percent::encoded;
 use bytes::Bytes;
-use sbi::event::Kind;
+use sbi::event::{Facts, Kind};
 use sbi::party::Served;
 use sbi::problem::Cause;
 use sbi::server::{Failure, Reply, Shards};
@@ -68,11 +68,13 @@ impl Core {
             message.key.supi,
             message.status.as_str()
         );
-        party.emit(Kind::StatusNotified, message.served.facts(party).detail(what));
         let unknown = || Failure::new(Cause::ContextNotFound, "no such SM context is in use");
         let mut sessions = self.sessions.borrow_mut();
         let about = |session: &&PduSession| session.notified_as == message.notified_as;
-        let session = sessions.get(&message.key).filter(about).ok_or_else(unknown)?;
+        let session = sessions.get(&message.key).filter(about);
+        let uri = session.map(|session| session.location.as_str().into());
+        party.emit(Kind::StatusNotified, Facts { uri, ..message.served.facts(party).detail(what) });
+        let session = session.ok_or_else(unknown)?;
         if message.status == ResourceStatus::RELEASED {
             self.shard.ledger.ended(&session.owner);
             sessions.remove(&message.key);
