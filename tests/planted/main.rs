@@ -2,8 +2,16 @@
 //! and what each is caught by, is in docs/simulation.md.
 #![allow(clippy::unwrap_used)]
 
-use mock5g::simulation::{Extra, Plan, play};
+#[path = "../sim/combination.rs"]
+mod combination;
+#[path = "../sim/world.rs"]
+#[allow(dead_code)]
+mod world;
+
+use combination::{AMF_CREATE, Combination, SMF_REGISTER, SMF_SUBSCRIBE, UDM_REGISTER, UDM_SUBSCRIBE};
+use mock5g::simulation::{Extra, Plan, panics, play};
 use sbi::planted::Fault;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Mutex;
 
@@ -12,31 +20,53 @@ const SEEDS: u64 = 3_000;
 
 const TICK_MS: u64 = 5;
 
+/// Those that only the test of the pure machine sees: for one, the ledger does not give the machine the facts that would
+/// show it. `faults_planted_in_the_machine_are_caught` in nfs/sbi/src/release/obligation.rs catches them.
+const MACHINE: &[Fault] = &[
+    Fault::NothingIsProof,
+    Fault::TryForEver,
+    Fault::HangInSilence,
+    Fault::ReleaseSuperseded,
+    Fault::ReleaseTwice,
+];
+
 /// How a fault was caught.
 #[derive(Debug)]
 struct Caught {
     fault: Fault,
-    /// The first seed that fails with it, and what it finds.
-    by: Option<(u64, String)>,
+    by: Option<String>,
 }
 
 fn catch(fault: Fault) -> Caught {
     fault.plant();
-    let by = (0..SEEDS).find_map(|seed| {
-        let played = play(&Plan::of_seed(seed, TICK_MS), Extra::default());
-        let mut laws: Vec<_> = played.findings.iter().map(|finding| finding.law.as_str()).collect();
-        laws.sort();
-        laws.dedup();
-        (!laws.is_empty()).then(|| (seed, laws.join(", ")))
-    });
+    let by = panics::quietly(|| by_seeds().or_else(by_sweep));
     Fault::weed();
     Caught { fault, by }
+}
+
+/// The first seed that fails, and what it finds.
+fn by_seeds() -> Option<String> {
+    (0..SEEDS).find_map(|seed| {
+        let played = play(&Plan::of_seed(seed, TICK_MS), Extra::default());
+        let laws: BTreeSet<_> = played.findings.iter().map(|finding| finding.law.as_str()).collect();
+        let laws: Vec<_> = laws.into_iter().collect();
+        (!laws.is_empty()).then(|| format!("seed {seed}: {}", laws.join(", ")))
+    })
+}
+
+/// The first combination of the sweep that fails.
+fn by_sweep() -> Option<String> {
+    let calls = [&AMF_CREATE, &SMF_SUBSCRIBE, &SMF_REGISTER, &UDM_SUBSCRIBE, &UDM_REGISTER];
+    let mut all = calls.into_iter().flat_map(|call| Combination::of(call));
+    all.find(|combination| combination.fails()).map(|failed| format!("sweep: {}", failed.name()))
 }
 
 #[test]
 fn every_planted_fault_is_caught() {
     let only = std::env::var("MOCK5G_PLANTED").ok();
-    let wanted = |fault: &&Fault| only.as_ref().is_none_or(|only| format!("{fault:?}") == *only);
+    let wanted = |fault: &&Fault| {
+        !MACHINE.contains(fault) && only.as_ref().is_none_or(|only| format!("{fault:?}") == *only)
+    };
     let faults = Mutex::new(Fault::ALL.iter().filter(wanted));
     let caught = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -55,7 +85,7 @@ fn every_planted_fault_is_caught() {
     caught.sort_by_key(|caught| Fault::ALL.iter().position(|fault| *fault == caught.fault));
     let mut table = String::new();
     for Caught { fault, by } in &caught {
-        let by = by.as_ref().map_or("NOTHING".into(), |(seed, laws)| format!("seed {seed}: {laws}"));
+        let by = by.as_deref().unwrap_or("NOTHING");
         writeln!(table, "| `{fault:?}` |{} | {by} |", fault.meaning()).unwrap();
     }
     println!("{table}");

@@ -109,7 +109,8 @@ async fn make_trouble(lab: &Lab, dice: &Dice) {
             _ => Rule { hold, ..at.on_response().effect(Effect::LoseResponse) },
         };
         let method = *dice.of(&["GET", "PUT", "PUT", "PATCH"]);
-        let rule = Rule { id: n.to_string(), times: Some(1), ..rule.matching(method, "/amf-3gpp-access") };
+        let rule = rule.matching(method, "/amf-3gpp-access").once();
+        let rule = Rule { id: format!("{n} {}", rule.id), ..rule };
         lab.fault(rule);
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::world::{self, held, ms, transcript};
 use mock5g::lab::{Lab, PduSession};
-use mock5g::simulation::{Medium, Weather};
+use mock5g::simulation::{Dice, Medium, Weather};
 use sbi::event::Kind;
 use sbi::fault::Rule;
-use sbi::journal::{Crash, MemoryStore};
+use sbi::journal::Crash;
 use std::collections::BTreeMap;
 use tokio::time::sleep;
 
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 #[test]
 fn a_udr_that_crashes_is_back_and_nothing_is_left() {
     for crash_ms in (0..300).step_by(7) {
-        let lab = world::quick_lab(Lab::builder()).journal("udr", Medium::Memory(MemoryStore::default()));
+        let lab = world::quick_lab(Lab::builder()).journal("udr", Medium::memory(Dice::of_seed(crash_ms)));
         world::play(lab, Weather::calm(1), move |lab| async move {
             lab.establish(PduSession::of(1)).await;
             lab.fault(Rule::at("udr").matching("PUT", "").delay_ms(60).once());

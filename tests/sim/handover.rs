@@ -37,7 +37,7 @@ fn play(leave_ms: u64, come_ms: u64, second_fails: bool) {
     world::play(lab, Weather::calm(1), move |lab| async move {
         let put = |delay_ms: u64| Rule::at("udm").on_response().matching("PUT", "").delay_ms(delay_ms).once();
         lab.fault(put(SLOW_MS));
-        lab.fault(Rule { id: "the second".into(), ..put(if second_fails { 900 } else { 0 }) });
+        lab.fault(Rule { id: "the second on response".into(), ..put(if second_fails { 900 } else { 0 }) });
         let first = lab.client().send_and_leave(create(&lab, "ims"), sleep(ms(leave_ms)));
         let second = async {
             sleep(ms(come_ms)).await;

@@ -3,6 +3,7 @@
 
 mod amf_registrations;
 mod clock;
+mod combination;
 mod crashes;
 mod determinism;
 mod handover;

@@ -330,8 +330,9 @@ impl Builder {
             let fresh = move || provisioned.repository();
             stage.add(host(party, wiring.clone(), self.workers, medium, fresh));
         }
+        let media = self.media;
         let names: Vec<_> = self.nfs.into_iter().map(|nf| nf.name).collect();
-        let simulated = Simulation { stage: stage.clone(), network: world.network.clone() };
+        let simulated = Simulation { stage: stage.clone(), network: world.network.clone(), media };
         let scenario = async move {
             let mut started = Vec::new();
             for name in names {

@@ -21,7 +21,7 @@ pub use client::Sent;
 pub use pdu_session::PduSession;
 
 use crate::process::{NfHandle, Process};
-use crate::simulation::{Network, Stage};
+use crate::simulation::{Medium, Network, Stage};
 use crate::verdict::Verdict;
 use ::amf::{Amf, DeregisterUe, EstablishPduSession, Outcome, RegisterUe, ReleasePduSession, Released};
 use actix::dev::ToEnvelope;
@@ -30,11 +30,11 @@ use api::common::Supi;
 use client::LabClient;
 use sbi::event::{Event, Kind};
 use sbi::fault::Rule;
-use sbi::journal::Crash;
+use sbi::journal::{Batch, Crash, Key};
 use sbi::server::{Held, Port, Shards, Workers};
 use sbi::traffic::Traffic;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +63,7 @@ pub struct Lab {
 struct Simulation {
     stage: Rc<Stage>,
     network: Network,
+    media: BTreeMap<String, Medium>,
 }
 
 impl Lab {
@@ -174,6 +175,20 @@ impl Lab {
     pub async fn crash(&self, nf: &str, how: Crash) {
         let name = self.nf(nf).party.name;
         self.simulation().stage.crash(&name, how).await;
+    }
+
+    /// What the journals of simulated NFs still have of contexts and obligations, once all that was asked for is written.
+    pub async fn open_records(&self) -> Vec<String> {
+        let mut open = Vec::new();
+        for nf in &self.process().nfs {
+            let (Some(journal), Some(simulation)) = (&nf.party.journal, &self.simulation) else { continue };
+            // It waits for what comes before it.
+            let _ = journal.write(Batch::new()).await;
+            let records = simulation.media.get(&*nf.party.name).map(Medium::records).unwrap_or_default();
+            let is_open = |key: &&Key| matches!(key, Key::Obligation { .. } | Key::Context { .. });
+            open.extend(records.keys().filter(is_open).map(|key| format!("{}: {key:?}", nf.party.name)));
+        }
+        open
     }
 
     /// Whether an NF of this name is there and keeps a journal.

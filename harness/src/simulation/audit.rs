@@ -10,7 +10,7 @@ use sbi::release::{Resource, State};
 use sbi::server::RequestKind;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub enum Law {
     /// TS 29.500 §6.11.2.2 (Rel-17): after its deadline no create or update is answered with success, and before it none is
     /// refused for being late.
     Deadline,
+    /// What an attempt has made is released newest first.
+    Order,
     /// Everything settles, and every table is empty then.
     Liveness,
     /// Nothing panics.
@@ -49,6 +51,7 @@ impl Law {
         Law::Hanging,
         Law::DoubleCommit,
         Law::Deadline,
+        Law::Order,
         Law::Liveness,
         Law::Panic,
         Law::Untroubled,
@@ -62,6 +65,7 @@ impl Law {
             Law::Hanging => "hanging",
             Law::DoubleCommit => "double commit",
             Law::Deadline => "deadline missed",
+            Law::Order => "released out of order",
             Law::Liveness => "never settled",
             Law::Panic => "panic",
             Law::Untroubled => "trouble",
@@ -94,14 +98,40 @@ impl fmt::Display for Finding {
 pub fn broken_by(events: &[Event]) -> Vec<Finding> {
     let faulty = served_faultily(events);
     let mut committed = BTreeSet::new();
-    events.iter().filter_map(|event| look_at(event, &faulty, &mut committed)).collect()
+    let broken = events.iter().filter_map(|event| look_at(event, &faulty, &mut committed));
+    broken.chain(outlasting(events)).collect()
 }
 
-/// A fault on sending does not excuse the answer to the request behind it.
+/// Only what the network does to an answer excuses it: not that the request came late, nor that another one was not sent.
 fn served_faultily(events: &[Event]) -> BTreeSet<RequestId> {
-    let on_send = |e: &Event| e.detail.as_deref().unwrap_or_default().contains("on send");
-    let faulty = events.iter().filter(|e| e.event == Kind::FaultApplied && !on_send(e));
+    let on_response = |e: &Event| e.detail.as_deref().unwrap_or_default().contains("on response");
+    let faulty = events.iter().filter(|e| e.event == Kind::FaultApplied && on_response(e));
     faulty.filter_map(|e| e.request).collect()
+}
+
+/// How much events are rounded, in ms.
+const ROUNDING_MS: f64 = 0.2;
+
+/// Upstream calls for a request that would go on after its client has stopped waiting.
+fn outlasting(events: &[Event]) -> Vec<Finding> {
+    let mut until = BTreeMap::new();
+    let mut broken = Vec::new();
+    for event in events {
+        let Some((request, left)) = event.request.zip(event.budget_left_ms) else { continue };
+        match event.event {
+            Kind::RequestReceived if kind_of(event) != RequestKind::Release => {
+                until.insert(request, event.at_ms + left);
+            }
+            Kind::UpstreamSent => {
+                if until.get(&request).is_some_and(|until| event.at_ms + left > until + ROUNDING_MS) {
+                    let what = format!("an upstream call that outlasts its client's deadline: {event:?}");
+                    broken.push(Finding::new(Law::Deadline, what));
+                }
+            }
+            _ => {}
+        }
+    }
+    broken
 }
 
 fn look_at<'a>(
@@ -143,8 +173,37 @@ fn is_success(event: &Event) -> bool {
 }
 
 fn writes(event: &Event) -> bool {
+    kind_of(event) == RequestKind::Write
+}
+
+fn kind_of(event: &Event) -> RequestKind {
     let method = event.method.as_deref().and_then(|method| method.parse().ok()).unwrap_or(Method::GET);
-    RequestKind::of(&method, event.uri.as_deref().unwrap_or_default()) == RequestKind::Write
+    RequestKind::of(&method, event.uri.as_deref().unwrap_or_default())
+}
+
+/// An entry's number in its ledger: newer ones have higher numbers.
+fn number(resource: &Resource) -> u64 {
+    resource.id.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// Of two things that one request had made and held, the newer one is released first.
+fn out_of_order(resources: &[Resource]) -> Vec<Finding> {
+    let at = |r: &Resource, state: State| r.history.iter().find(|(_, s)| *s == state).map(|(at, _)| *at);
+    let released = |r: &Resource| Some((at(r, State::Held)?, at(r, State::Releasing)?));
+    let mut broken = Vec::new();
+    for newer in resources {
+        let with_it = |older: &&Resource| older.request == newer.request && older.by == newer.by;
+        for older in resources.iter().filter(with_it).filter(|older| number(older) < number(newer)) {
+            let (Some((held, newer_at)), Some((_, older_at))) = (released(newer), released(older)) else {
+                continue;
+            };
+            if held < older_at && older_at < newer_at {
+                let what = format!("{} {} before {} {}", older.kind, older.uri, newer.kind, newer.uri);
+                broken.push(Finding::new(Law::Order, what));
+            }
+        }
+    }
+    broken
 }
 
 /// Waits until everything is settled; what is not in time is a finding.
@@ -165,6 +224,7 @@ pub(super) async fn expect_no_loss(lab: &Lab, known: &[Established], one_smf: bo
     let (resources, compared) = compared(lab).await;
     findings.extend(left_behind(&compared));
     findings.extend(owned_twice(&resources));
+    findings.extend(out_of_order(&resources));
     // A session's registration is lost if an attempt at another SMF, made after all, has replaced it.
     let excused = |missing: &&String| !one_smf && missing.starts_with("smf-registration");
     let missing = compared.missing.iter().filter(|missing| !excused(missing));
@@ -181,6 +241,8 @@ pub(super) async fn expect_nothing(lab: &Lab) -> Vec<Finding> {
     let mut findings = settle(lab).await;
     let (resources, compared) = compared(lab).await;
     findings.extend(left_behind(&compared));
+    let on_record = lab.open_records().await.into_iter();
+    findings.extend(on_record.map(|open| Finding::new(Law::Liveness, format!("still on record at {open}"))));
     let owned = resources.iter().filter(|r| r.state == State::Owned);
     findings.extend(owned.map(|r| {
         Finding::new(
@@ -234,7 +296,8 @@ async fn whole(
     match at_amf.map(|r| r.state) {
         Some(State::Owned) => {}
         // What follows its 201 has failed, and the AMF was told that it is released.
-        Some(State::Released) if is_told_released(&lab.events(), session) => return Ok(()),
+        // (An AMF that was started anew has forgotten what is settled.)
+        Some(State::Released) | None if is_told_released(&lab.events(), session) => return Ok(()),
         state => return Err(format!("it has no owner: {state:?}")),
     }
     let as_asked = |what: &str, found: Option<String>| match found.as_deref() == Some(session.dnn) {
@@ -242,6 +305,14 @@ async fn whole(
         false => Err(format!("{what} is for {found:?}")),
     };
     as_asked("its SM context", context_dnn(lab, &session.location).await)?;
+    let subscription = resources.iter().find(|r| {
+        let supi = crate::subscribers::supi(session.ue);
+        r.kind == "sdm-subscription"
+            && r.by.starts_with("smf")
+            && r.uri.contains(supi.as_str())
+            && r.state == State::Owned
+    });
+    subscription.ok_or_else(|| "its SMF hears of no changes".to_owned())?;
     if one_smf {
         as_asked("its registration", registered_dnn(lab, session.ue, session.id).await)?;
     }

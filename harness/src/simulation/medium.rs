@@ -1,42 +1,93 @@
 //! What a simulated NF keeps its journal on.
 
-use sbi::journal::{Crash, MemoryStore, Opened, Records, RedbStore, SimulatedDisk, Store};
+use super::dice::Dice;
+use sbi::journal::{
+    Batch, Crash, Fence, MemoryStore, Opened, Records, RedbStore, SimulatedDisk, Store, StoreError,
+};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// The longest that a batch takes to be written.
+const MAX_LATENCY_MS: u64 = 12;
 
 /// Outlives the NF that writes to it, as a disk does. Clones share it.
 #[derive(Clone)]
-pub enum Medium {
-    /// Records in memory: quick, and never torn.
+pub struct Medium {
+    kind: Kind,
+    dice: Dice,
+}
+
+#[derive(Clone)]
+enum Kind {
     Memory(MemoryStore),
-    /// A file on a simulated disk.
     Disk(SimulatedDisk),
 }
 
 impl Medium {
+    /// Records in memory: quick to simulate, and never torn.
+    pub fn memory(dice: Dice) -> Self {
+        Medium { kind: Kind::Memory(MemoryStore::default()), dice }
+    }
+
+    /// A file on a simulated disk.
+    pub fn disk(disk: SimulatedDisk, dice: Dice) -> Self {
+        Medium { kind: Kind::Disk(disk), dice }
+    }
+
     /// Opens what it holds.
     ///
     /// # Panics
     ///
     /// If it cannot be read: no crash may bring that about.
     pub fn open(&self) -> Opened {
-        let opened = match self.clone() {
-            Medium::Memory(store) => Opened::read(store),
-            Medium::Disk(disk) => RedbStore::open(move || Ok(disk.open())).and_then(Opened::read),
-        };
-        opened.expect("a journal that can be read after every crash")
+        let mut store = self.store();
+        let records = store.read().expect("a journal that can be read after every crash");
+        Opened { store: Box::new(Slow { store, dice: self.dice.clone() }), records }
+    }
+
+    fn store(&self) -> Box<dyn Store> {
+        match self.kind.clone() {
+            Kind::Memory(store) => Box::new(store),
+            Kind::Disk(disk) => {
+                let opened = RedbStore::open(move || Ok(disk.open()));
+                Box::new(opened.expect("a journal that opens after every crash"))
+            }
+        }
     }
 
     /// What it holds now.
     pub fn records(&self) -> Records {
-        match self.clone() {
-            Medium::Memory(mut store) => store.read().unwrap_or_default(),
-            Medium::Disk(_) => self.open().records,
-        }
+        self.store().read().unwrap_or_default()
     }
 
     /// Its NF crashes: a disk forgets what a power loss takes from it.
     pub(super) fn crash(&self, crash: Crash) {
-        if let Medium::Disk(disk) = self {
+        if let Kind::Disk(disk) = &self.kind {
             disk.crash(crash);
         }
+    }
+}
+
+/// A store that takes its time: an NF may crash while it waits for what is not written yet.
+struct Slow {
+    store: Box<dyn Store>,
+    dice: Dice,
+}
+
+impl Store for Slow {
+    fn latency(&mut self) -> Duration {
+        Duration::from_millis(self.dice.between(0, MAX_LATENCY_MS))
+    }
+
+    fn read(&mut self) -> Result<Records, StoreError> {
+        self.store.read()
+    }
+
+    fn take_over(&mut self, holder: Uuid, now_unix_ms: i64, until_unix_ms: i64) -> Result<Fence, StoreError> {
+        self.store.take_over(holder, now_unix_ms, until_unix_ms)
+    }
+
+    fn write(&mut self, fence: Fence, batch: &Batch) -> Result<(), StoreError> {
+        self.store.write(fence, batch)
     }
 }

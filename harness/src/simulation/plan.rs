@@ -4,7 +4,7 @@
 use super::dice::Dice;
 use super::medium::Medium;
 use super::trouble::Trouble;
-use sbi::journal::{Crash, MemoryStore, SimulatedDisk, Sync};
+use sbi::journal::{Crash, SimulatedDisk, Sync};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -92,9 +92,9 @@ impl Keep {
 
     /// For one NF.
     pub(super) fn medium(self, dice: &Dice) -> Medium {
-        let disk = |sync| Medium::Disk(SimulatedDisk::new(sync, dice.another().entropy()));
+        let disk = |sync| Medium::disk(SimulatedDisk::new(sync, dice.another().entropy()), dice.another());
         match self {
-            Keep::Memory => Medium::Memory(MemoryStore::default()),
+            Keep::Memory => Medium::memory(dice.another()),
             Keep::Disk => disk(Sync::Process),
             Keep::TornDisk => disk(Sync::Disk),
         }

@@ -89,6 +89,8 @@ enum FaultKind {
     Refuse,
     LoseRequest(u64),
     LoseAnswer(u64),
+    /// It is done, and a gateway on the way says that it was not answered in time.
+    GatewayTimeout,
 }
 
 impl Trouble {
@@ -130,7 +132,10 @@ impl Fault {
         let call = *dice.of(CALLS);
         let longest = if careless(call.1) { MAX_DELAY_UNHEEDED_MS } else { MAX_DELAY_MS };
         let delay = dice.between(1, longest);
+        // Of a create without a URI of its own a gateway's word would be a lie.
+        let is_fixed = call.2 == "PUT";
         let does = match dice.between(0, 7) {
+            2 if is_fixed && dice.one_in(3) => FaultKind::GatewayTimeout,
             0 => FaultKind::LateRequest(delay),
             1 => FaultKind::LateAnswer(dice.between(1, MAX_DELAY_MS)),
             2 => FaultKind::Status(*dice.of(&[429, 500, 503, 504])),
@@ -156,13 +161,14 @@ impl Fault {
             FaultKind::ResetRequest => at.effect(reset),
             FaultKind::ResetAnswer => at.on_response().effect(reset),
             FaultKind::Refuse => Rule::at(consumer).on_send().effect(Effect::RefuseConnection),
+            FaultKind::GatewayTimeout => at.on_response().effect(Effect::status(504)),
             FaultKind::LoseRequest(ms) => Rule { hold: Duration::from_millis(ms), ..at.effect(Effect::Drop) },
             FaultKind::LoseAnswer(ms) => {
                 Rule { hold: Duration::from_millis(ms), ..at.on_response().effect(Effect::LoseResponse) }
             }
         };
         let rule = rule.matching(method, path);
-        Rule { id: id.to_string(), times: Some(self.times), skip: self.skip, ..rule }
+        Rule { id: format!("{id}, {}", rule.id), times: Some(self.times), skip: self.skip, ..rule }
     }
 }
 
@@ -194,6 +200,7 @@ impl fmt::Display for Fault {
             FaultKind::Status(status) => format!("gets {status}"),
             FaultKind::ResetRequest => "is reset, not done".into(),
             FaultKind::ResetAnswer => "is done and reset".into(),
+            FaultKind::GatewayTimeout => "is done, and a gateway answers 504".into(),
             FaultKind::Refuse => "finds the connection refused".into(),
             FaultKind::LoseRequest(ms) => format!("is lost, its stream ends after {ms} ms"),
             FaultKind::LoseAnswer(ms) => format!("is done, its answer lost, its stream ends after {ms} ms"),

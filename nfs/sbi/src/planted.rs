@@ -158,8 +158,6 @@ faults! {
     TakeAnyEntry,
     /// A success is handed over after the deadline.
     SucceedTooLate,
-    /// A request that is late on receipt is served.
-    ServeTheLate,
     /// A request is refused before its deadline.
     RefuseTooEarly,
     /// The work goes on after the deadline.

@@ -101,6 +101,11 @@ impl Traffic {
         Traffic(None)
     }
 
+    /// Whether anything is kept: else it need not be copied together.
+    pub fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Adds an exchange.
     pub fn record(&self, exchange: Exchange) {
         let Some(mut ring) = self.ring() else { return };

@@ -20,7 +20,8 @@ impl<'a> Recorder<'a> {
         call: &'a Call,
         request: &http::Request<Bytes>,
     ) -> Self {
-        let request = Some(Content::new(request.headers().clone(), request.body().clone()));
+        let content = || Content::new(request.headers().clone(), request.body().clone());
+        let request = party.env.traffic.is_kept().then(content);
         Recorder { party, served: *served, call, request }
     }
 

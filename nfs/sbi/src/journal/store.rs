@@ -4,6 +4,7 @@ use super::key::Key;
 use super::lease::{Fence, Lease};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -16,6 +17,11 @@ pub type Records = BTreeMap<Key, Bytes>;
 /// Keeps the records of one journal. A batch is written whole or not at all, and is there after a crash once `write` has
 /// returned. Calls block: they are made on a thread of their own.
 pub trait Store: Send + 'static {
+    /// How long the next write takes before anything of it is there: where time is simulated, nothing else does.
+    fn latency(&mut self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Everything.
     fn read(&mut self) -> Result<Records, StoreError>;
 

@@ -111,6 +111,10 @@ impl Writer {
             if closed && is_well {
                 return;
             }
+            let latency = self.store.latency();
+            if !latency.is_zero() {
+                tokio::time::sleep(latency).await;
+            }
             self.write(std::mem::take(&mut waiting));
             if closed {
                 return;

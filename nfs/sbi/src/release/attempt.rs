@@ -151,6 +151,10 @@ impl Attempt {
             self.ledger.note(id, Fact::NotSent);
             Upstream::Congested(error.to_string())
         })?;
+        if client.env().clock.now() >= budget.until() {
+            self.ledger.note(id, Fact::NotSent);
+            return Err(budget.passed());
+        }
         let facts = client.sent(&self.served, &creation.call, &budget);
         let answered = self.send(id, slot, creation.call, budget, facts.clone());
         let outcome = tokio::time::timeout_at(budget.until(), answered).await;

@@ -41,6 +41,8 @@ pub(super) struct Inner {
     /// What goes into the journal, if there is one.
     pub(super) book: Option<Book>,
     closed: Cell<bool>,
+    /// How many ends of contexts are being put on record.
+    ending: Cell<usize>,
     /// Attempts up to this one can commit no more, and what is numbered up to this one is not joined any more.
     forgotten: Cell<(AttemptId, ObligationId)>,
     given_up: mpsc::UnboundedSender<AttemptId>,
@@ -59,6 +61,7 @@ impl Ledger {
             table: RefCell::default(),
             book,
             closed: Cell::new(false),
+            ending: Cell::new(0),
             forgotten: Cell::new((AttemptId(0), ObligationId(0))),
             given_up,
         }));
@@ -83,9 +86,9 @@ impl Ledger {
         self.find(|e| e.state() != State::Owned || !e.has_owner()).len()
     }
 
-    /// How many slots are taken and creates in flight.
+    /// How many slots are taken, creates in flight, and ends of contexts not on record yet.
     pub fn busy(&self) -> usize {
-        self.0.slots.busy() + self.0.client.settling().count()
+        self.0.slots.busy() + self.0.client.settling().count() + self.0.ending.get()
     }
 
     /// Every entry, oldest first: what is settled as far as it is kept, then the others.
@@ -281,6 +284,8 @@ impl Ledger {
             } else if matches!(self.with(id, Entry::state), Some(State::Held | State::Owned)) {
                 self.0.table.borrow_mut().hand_over(id, &attempt, Holder::Owner(owner.clone()));
                 self.note(id, Fact::Committed);
+                // What others own too has one owner more, and is in no other state.
+                self.changed(id);
             } else if let Some(Step::Release) = self.leave(id, &attempt) {
                 self.start_release(id);
             }
@@ -324,16 +329,22 @@ impl Ledger {
     /// release had its first answer, or `release.wait_ms`.
     pub async fn disown(&self, owner: &str) {
         self.end_context(owner);
-        // What cannot be written now is tried again; the releases do not wait for that.
-        let _ = self.on_record(Wait::End(owner)).await;
+        self.ends_on_record(owner).await;
         self.leave_all(&Holder::Owner(owner.into())).await;
     }
 
     /// The context `owner` ends, and stays on record as it is now until [`Ledger::end_context`]: what it owns is released as by
     /// [`Ledger::disown`].
     pub async fn let_go(&self, owner: &str) {
-        let _ = self.on_record(Wait::End(owner)).await;
+        self.ends_on_record(owner).await;
         self.leave_all(&Holder::Owner(owner.into())).await;
+    }
+
+    async fn ends_on_record(&self, owner: &str) {
+        self.0.ending.set(self.0.ending.get() + 1);
+        // What cannot be written now is tried again; the releases do not wait for that.
+        let _ = self.on_record(Wait::End(owner)).await;
+        self.0.ending.set(self.0.ending.get() - 1);
     }
 
     /// The NF stops: from now on nothing is created or committed. What is owned is found again by a journal; without one it

@@ -4,7 +4,6 @@ use super::kind::RequestKind;
 use crate::clock::Clock;
 use crate::deadline::Deadline;
 use crate::header::{Fraction, Malformed, Parsed, SenderTimestamp, Timing};
-use crate::planted::planted;
 use crate::policy::{DeadlinePolicy, LateRelease, Mode};
 use http::HeaderMap;
 
@@ -71,7 +70,7 @@ impl Admission {
 
     /// Whether the request is refused now: its client has stopped waiting.
     pub fn is_late(&self, kind: RequestKind, policy: &DeadlinePolicy, clock: &Clock) -> bool {
-        let expired = self.deadline.is_some_and(|d| d.expired(clock.now())) && !planted!(ServeTheLate);
+        let expired = self.deadline.is_some_and(|d| d.expired(clock.now()));
         expired && !(kind == RequestKind::Release && policy.late_release == LateRelease::Perform)
     }
 }

@@ -15,6 +15,9 @@ impl Arrival {
 impl Front {
     pub(super) fn record(&self, arrival: &Arrival, answer: Option<&hyper::Response<ResponseBody>>) {
         let env = &self.party.env;
+        if !env.traffic.is_kept() {
+            return;
+        }
         let answer = answer.map(|a| (a.status(), Content::new(a.headers().clone(), a.body().at_hand())));
         env.traffic.record(Exchange {
             unix_us: env.clock.unix_us(),
