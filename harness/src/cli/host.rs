@@ -294,7 +294,7 @@ async fn stop(started: &mut Started) {
     let _ = tokio::time::timeout(grace, released).await;
     if let Some(journal) = &started.handle.party.journal {
         // What cannot be written is told by the event, and by the list of what is left.
-        let _ = tokio::time::timeout(grace, journal.write(Batch::new())).await;
+        let _ = tokio::time::timeout(grace, journal.write(Batch::new(), None)).await;
     }
 }
 

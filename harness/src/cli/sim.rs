@@ -42,7 +42,7 @@ pub(super) struct SimArgs {
     #[arg(long)]
     judged: bool,
     /// How many threads; by default one for each processor
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     /// The verdict as a JSON object on stdout, the last line of it; talk goes to stderr
     #[arg(long)]
@@ -50,6 +50,14 @@ pub(super) struct SimArgs {
     /// Call every fault that is applied a broken law, to see how a failure is told
     #[arg(long, hide = true)]
     expect_no_trouble: bool,
+}
+
+/// How many threads may play: more of them would only take turns.
+const MAX_THREADS: usize = 256;
+
+fn threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads));
+    threads.ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
 const AFTER_HELP: &str = "\

@@ -4,7 +4,8 @@ use crate::api_root::{OwnRoot, PeerRoot};
 use sbi::journal::Sync;
 use sbi::party::NfType;
 use sbi::policy::{
-    DeadlinePolicy, LateRelease, LostCreates, Mode, OnClientGone, Peer, Policy, Regard, ReleasePolicy,
+    DeadlinePolicy, LateRelease, LostCreates, MAX_SKEW_TOLERANCE_MS, Mode, OnClientGone, Peer, Policy,
+    Regard, ReleasePolicy,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -228,7 +229,7 @@ impl DeadlineSection {
         set(&mut policy.mode, self.mode);
         set(&mut policy.late_release, self.late_release);
         set(&mut policy.on_client_gone, self.on_client_gone);
-        set(&mut policy.skew_tolerance_ms, self.skew_tolerance_ms);
+        set(&mut policy.skew_tolerance_ms, self.skew_tolerance_ms.map(|ms| ms.min(MAX_SKEW_TOLERANCE_MS)));
         set(&mut policy.margin_ms, self.margin_ms);
         set(&mut policy.strict, self.strict);
         let peers = self.peers.iter().flatten().map(|(peer, regard)| (peer.clone(), *regard));

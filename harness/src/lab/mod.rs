@@ -183,7 +183,7 @@ impl Lab {
         for nf in &self.process().nfs {
             let (Some(journal), Some(simulation)) = (&nf.party.journal, &self.simulation) else { continue };
             // It waits for what comes before it.
-            let _ = journal.write(Batch::new()).await;
+            let _ = journal.write(Batch::new(), None).await;
             let records = simulation.media.get(&*nf.party.name).map(Medium::records).unwrap_or_default();
             let is_open = |key: &&Key| matches!(key, Key::Obligation { .. } | Key::Context { .. });
             open.extend(records.keys().filter(is_open).map(|key| format!("{}: {key:?}", nf.party.name)));

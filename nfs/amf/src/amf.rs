@@ -1,6 +1,6 @@
 //! The AMF's actor and its app.
 
-use crate::session::{PduSession, SessionKey};
+use crate::session::{Establishing, PduSession, SessionKey};
 use crate::ue::{Registering, Ue};
 use crate::{n1n2_message_transfer, status_notification, ue};
 use actix::{Actor, Context, Handler, MessageResult};
@@ -33,8 +33,8 @@ pub(crate) struct Core {
     pub(crate) shard: Shard,
     pub(crate) config: Config,
     pub(crate) sessions: RefCell<BTreeMap<SessionKey, PduSession>>,
-    /// Sessions that are being established; whether the gNB has set up its part before the 201 was read.
-    pub(crate) establishing: RefCell<BTreeMap<SessionKey, bool>>,
+    /// Sessions that are being established.
+    pub(crate) establishing: RefCell<BTreeMap<SessionKey, Establishing>>,
     pub(crate) turns: Turns<SessionKey>,
     pub(crate) ues: RefCell<BTreeMap<Supi, Ue>>,
     pub(crate) registering: RefCell<BTreeMap<Supi, Registering>>,
@@ -87,9 +87,12 @@ impl Handler<Forget> for Amf {
     type Result = ();
 
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
-        self.0.sessions.borrow_mut().clear();
-        self.0.ues.borrow_mut().clear();
-        self.0.shard.ledger.disown_forgotten();
+        let ledger = &self.0.shard.ledger;
+        let sessions = std::mem::take(&mut *self.0.sessions.borrow_mut());
+        sessions.values().for_each(|session| ledger.end_context(&session.owner));
+        let ues = std::mem::take(&mut *self.0.ues.borrow_mut());
+        ues.values().for_each(|ue| ledger.end_context(&ue.owner));
+        ledger.disown_forgotten();
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::amf::{Amf, Core};
 use crate::outcome::{Outcome, ended};
 use crate::restore::Context as Kept;
-use crate::session::{PduSession, SessionKey};
+use crate::session::{Establishing, PduSession, SessionKey};
 use crate::status_notification::status_path;
 use actix::{Context, Handler, Message, ResponseFuture};
 use api::common::{Ncgi, NfInstanceId, NrLocation, RefToBinaryData, Tai};
@@ -66,10 +66,13 @@ impl Core {
         let Ok(_turn) = self.shard.turn(&self.turns, key.clone(), &served).await else {
             return Outcome::GaveUp { answer: None, trace };
         };
-        self.establishing.borrow_mut().insert(key.clone(), false);
+        let notified_as = self.shard.party.env.entropy.uuid().to_string();
+        let establishing = Establishing { notified_as, gnb_is_ready: false, is_released: false };
+        self.establishing.borrow_mut().insert(key.clone(), establishing);
         let originated = self.after_what_is_there(&key, began);
         let outcome = self.create_sm_context(served, &key, originated, message).await;
-        let gnb_is_ready = self.establishing.borrow_mut().remove(&key).unwrap_or(false);
+        let established = self.establishing.borrow_mut().remove(&key);
+        let gnb_is_ready = established.is_some_and(|establishing| establishing.gnb_is_ready);
         if let (true, Outcome::Established { location, .. }) = (gnb_is_ready, &outcome) {
             self.tell_resources_set_up(location.clone(), outcome.trace());
         }
@@ -85,7 +88,9 @@ impl Core {
     ) -> Outcome {
         let trace = served.trace;
         let mut attempt = Attempt::begin(&self.shard.ledger, served);
-        let notified_as = self.shard.party.env.entropy.uuid().to_string();
+        let notified_as =
+            self.establishing.borrow().get(key).map(|establishing| establishing.notified_as.clone());
+        let notified_as = notified_as.unwrap_or_default();
         let creation = self.sm_context(key, &notified_as, originated, message);
         let answer = match attempt.create(creation).await {
             Ok(answer) => answer,
@@ -95,7 +100,18 @@ impl Core {
         let location = self.shard.ledger.location_made_by(&attempt).unwrap_or_default();
         let session = PduSession { owner: owner.clone(), location, originated, notified_as };
         let context = Kept::Session(key.clone(), session.clone());
-        match attempt.commit(owner, &context).await {
+        match attempt.commit(owner.clone(), &context).await {
+            // The SMF has ended it while that was written.
+            Ok(_)
+                if self
+                    .establishing
+                    .borrow()
+                    .get(key)
+                    .is_some_and(|establishing| establishing.is_released) =>
+            {
+                self.shard.ledger.ended(&owner);
+                Outcome::Refused { status: None, cause: None, trace }
+            }
             Ok(_committed) => self.established(key.clone(), session, trace),
             Err(_) => Outcome::GaveUp { answer: Some(answer.status.as_u16()), trace },
         }

@@ -92,7 +92,7 @@ impl Core {
         let Transfer { served, key, n1, sets_up } = message;
         let sm_context = self.sessions.borrow().get(key).map(|session| session.location.clone());
         match (self.establishing.borrow_mut().get_mut(key), sm_context) {
-            (Some(gnb_is_ready), _) => *gnb_is_ready |= sets_up,
+            (Some(establishing), _) => establishing.gnb_is_ready |= sets_up,
             (None, Some(sm_context)) if *sets_up => self.tell_resources_set_up(sm_context, served.trace),
             (None, Some(_)) => {}
             (None, None) => {

@@ -89,6 +89,11 @@ impl Core {
         let owner = format!("ue {} {supi}", served.request);
         let ue = Ue { owner: owner.clone(), notified_as };
         attempt.commit(owner.clone(), &Kept::Ue(supi.clone(), ue.clone())).await?;
+        // Another AMF may have taken over while that was written.
+        if self.registering.borrow().get(supi).is_some_and(|ue| ue.is_taken_over) {
+            self.shard.ledger.disown(&owner).await;
+            return Ok(Outcome::GaveUp { answer: None, trace: served.trace });
+        }
         let older = self.ues.borrow_mut().insert(supi.clone(), ue);
         // The UE has its answer: what was registered before at the same place is superseded.
         self.shard.ledger.delivered(&owner);

@@ -44,9 +44,11 @@ pub(crate) async fn release(core: Rc<Core>, message: ReleasePduSession) -> Relea
     };
     let session = core.sessions.borrow_mut().remove(&key);
     // One that a later attempt replaced at its SMF is gone, though that attempt failed.
-    let Some(session) = session.filter(|s| core.shard.ledger.owns(&s.owner)) else {
+    let Some(session) = session else { return Released::Unknown };
+    if !core.shard.ledger.owns(&session.owner) {
+        core.shard.ledger.end_context(&session.owner);
         return Released::Unknown;
-    };
+    }
     core.shard.ledger.disown(&session.owner).await;
     Released::Asked
 }

@@ -11,6 +11,16 @@ pub(crate) struct SessionKey {
     pub(crate) pdu_session_id: PduSessionId,
 }
 
+/// A PDU session that is being established.
+pub(crate) struct Establishing {
+    /// What the SMF's notifications about it are named by.
+    pub(crate) notified_as: String,
+    /// The gNB has set up its part before the 201 was read, or put on record.
+    pub(crate) gnb_is_ready: bool,
+    /// The SMF has ended it since.
+    pub(crate) is_released: bool,
+}
+
 /// An established PDU session.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct PduSession {

@@ -2,7 +2,7 @@
 //! TS 29.502 §5.2.2.6 (Rel-17).
 
 use crate::amf::{Amf, Core};
-use crate::session::{PduSession, SessionKey};
+use crate::session::{Establishing, PduSession, SessionKey};
 use actix::{Context, Handler, Message};
 use actix_web::web;
 use api::decode::decode;
@@ -74,11 +74,20 @@ impl Core {
         let session = sessions.get(&message.key).filter(about);
         let uri = session.map(|session| session.location.as_str().into());
         party.emit(Kind::StatusNotified, Facts { uri, ..message.served.facts(party).detail(what) });
-        let session = session.ok_or_else(unknown)?;
+        let Some(session) = session else { return self.take_early_status(message).ok_or_else(unknown) };
         if message.status == ResourceStatus::RELEASED {
             self.shard.ledger.ended(&session.owner);
             sessions.remove(&message.key);
         }
         Ok(Reply::no_content())
+    }
+
+    /// The same of a session whose 201 was read, and which is being put on record.
+    fn take_early_status(&self, message: &StatusNotification) -> Option<Reply> {
+        let mut establishing = self.establishing.borrow_mut();
+        let about = |session: &&mut Establishing| session.notified_as == message.notified_as;
+        let session = establishing.get_mut(&message.key).filter(about)?;
+        session.is_released |= message.status == ResourceStatus::RELEASED;
+        Some(Reply::no_content())
     }
 }

@@ -62,6 +62,11 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
         several.filter_map(|stack| stack.last().map(|(owner, _)| owner.clone())).collect()
     }
 
+    /// The owners of all contexts.
+    pub fn owners(&self) -> impl Iterator<Item = &OwnerKey> {
+        self.0.values().flatten().map(|(owner, _)| owner)
+    }
+
     /// How many keys have a context.
     pub fn len(&self) -> usize {
         self.0.len()

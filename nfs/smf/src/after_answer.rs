@@ -83,6 +83,8 @@ impl Core {
         attempt.commit(reference, &held).await?;
         self.contexts.borrow_mut().get_mut(reference).into_iter().for_each(|held| {
             held.is_registered = true;
+            // It may have been modified while that was written.
+            self.shard.ledger.keep_context(reference, held.request, held);
         });
         self.shard.ledger.delivered(reference);
         Ok(())

@@ -9,6 +9,7 @@ use crate::smf::Core;
 use api::nsmf_pdusession::{Cause, SmContextStatusNotification};
 use http::Method;
 use sbi::client::{Call, Upstream};
+use sbi::event::Kind;
 use sbi::party::Served;
 use sbi::server::{Failure, Reply};
 use std::rc::Rc;
@@ -37,7 +38,7 @@ impl Core {
     }
 
     /// The 201 of `reference` was handed over: the contexts that it replaces end.
-    pub(crate) async fn end_replaced(&self, reference: &str) {
+    pub(crate) async fn end_replaced(self: &Rc<Self>, reference: &str) {
         self.shard.ledger.delivered(reference);
         let replaced = self.contexts.borrow_mut().replaced_by(reference);
         let status_uri = self.status_uri(reference);
@@ -46,7 +47,9 @@ impl Core {
                 self.shard.ledger.disown(&older).await;
             } else {
                 let ending = Some(Cause::REL_DUE_TO_DUPLICATE_SESSION_ID);
-                self.end_and_tell(&older, Held { ending, ..held }, None).await;
+                let (core, held) = (self.clone(), Held { ending, ..held });
+                // The newer context goes on, though the older one's AMF may be gone.
+                actix::spawn(async move { core.end_and_tell(&older, held, None).await });
             }
         }
     }
@@ -69,7 +72,11 @@ impl Core {
             // The AMF may be what failed: RELEASED tells it as well.
             let _: Result<_, Upstream> = self.shard.client().ask(&served, reject).await;
         }
-        ledger.insist(&served, released(&held)).await;
+        if !ledger.insist(&served, released(&held)).await {
+            let facts =
+                served.facts(&self.shard.party).detail(format!("{} never heard of the end", held.status_uri));
+            self.shard.party.emit(Kind::StepSkipped, facts);
+        }
         ledger.end_context(reference);
         self.telling.set(self.telling.get() - 1);
     }

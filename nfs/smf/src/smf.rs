@@ -184,7 +184,8 @@ impl Handler<Forget> for Smf {
     type Result = ();
 
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
-        *self.0.contexts.borrow_mut() = SmContexts::default();
+        let contexts = std::mem::take(&mut *self.0.contexts.borrow_mut());
+        contexts.by_session.owners().for_each(|owner| self.0.shard.ledger.end_context(owner));
         self.0.shard.ledger.disown_forgotten();
     }
 }

@@ -86,13 +86,21 @@ impl Core {
     /// Sends a notification as a call of its own, bounded by this NF's timer, if not too many are under way. Nothing
     /// depends on the answer.
     pub(crate) fn notify(self: &Rc<Self>, call: Call) -> bool {
+        let core = self.clone();
+        self.notify_with(async move {
+            let _ = core.shard.client().ask(&Served::own(&core.shard.party), call).await;
+        })
+    }
+
+    /// The same, however it is told.
+    pub(crate) fn notify_with(self: &Rc<Self>, telling: impl Future<Output = ()> + 'static) -> bool {
         if self.notifications.get() >= MAX_NOTIFICATIONS {
             return false;
         }
         let core = self.clone();
         core.notifications.set(core.notifications.get() + 1);
         actix::spawn(async move {
-            let _ = core.shard.client().ask(&Served::own(&core.shard.party), call).await;
+            telling.await;
             core.notifications.set(core.notifications.get() - 1);
         });
         true

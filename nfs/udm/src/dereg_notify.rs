@@ -9,6 +9,8 @@ use api::common::{AccessType, Rest, Supi};
 use api::nudm_uecm::{Amf3GppAccessRegistration, DeregistrationData, DeregistrationReason};
 use http::Method;
 use sbi::client::Call;
+use sbi::party::Served;
+use sbi::release::OwnerKey;
 use std::rc::Rc;
 
 /// An AMF that is no longer registered.
@@ -16,6 +18,15 @@ pub(crate) struct Deregistered {
     supi: Supi,
     older: Amf3GppAccessRegistration,
     reason: DeregistrationReason,
+    on: On,
+}
+
+/// On whose record it is that an AMF has to be told.
+enum On {
+    /// On that of the registration that replaces it.
+    Newer(OwnerKey),
+    /// On its own, which ends then.
+    Older(OwnerKey),
 }
 
 impl Core {
@@ -23,23 +34,35 @@ impl Core {
     pub(crate) fn keep_amf(&self, supi: &Supi, owner: &str) -> Replaced {
         let mut registrations = self.amf_registrations.borrow_mut();
         let replaced = registrations.replaced_by(supi, owner);
-        let ledger = &self.shard.ledger;
-        replaced.iter().for_each(|(older, _)| ledger.end_context(older));
         let Some(newer) = registrations.get_mut(supi, owner) else { return Replaced::default() };
-        let older = newer.older.take();
-        if older.is_some() {
-            ledger.keep_context(owner, newer.request, newer);
-        }
-        let older = older.into_iter().chain(replaced.into_iter().map(|(_, older)| older.value));
         let (amf, reason) = (newer.value.amf_instance_id, reason(&newer.value));
-        let others = older.filter(|older| older.amf_instance_id != amf);
-        let deregistered = |older| Deregistered { supi: supi.clone(), older, reason: reason.clone() };
-        Replaced { owners: Vec::new(), deregistered: others.map(deregistered).collect() }
+        let in_udr = newer.older.take().map(|older| (On::Newer(owner.into()), older));
+        let here = replaced.into_iter().map(|(older, registration)| (On::Older(older), registration.value));
+        let (others, own): (Vec<_>, Vec<_>) =
+            in_udr.into_iter().chain(here).partition(|(_, older)| older.amf_instance_id != amf);
+        drop(registrations);
+        own.iter().for_each(|(on, _)| self.has_been_told(supi, on));
+        let deregistered =
+            |(on, older)| Deregistered { supi: supi.clone(), older, reason: reason.clone(), on };
+        Replaced { owners: Vec::new(), deregistered: others.into_iter().map(deregistered).collect() }
     }
 
-    /// Tells it. Nothing depends on the answer. Its subscriptions end with its registration, if they shall.
+    /// Nobody has to be told any more after a crash.
+    fn has_been_told(&self, supi: &Supi, on: &On) {
+        let ledger = &self.shard.ledger;
+        match on {
+            On::Older(owner) => ledger.end_context(owner),
+            On::Newer(owner) => {
+                if let Some(newer) = self.amf_registrations.borrow_mut().get_mut(supi, owner) {
+                    ledger.keep_context(owner, newer.request, newer);
+                }
+            }
+        }
+    }
+
+    /// Tells it until it hears. Its subscriptions end with its registration, if they shall.
     pub(crate) async fn tell_deregistered(self: &Rc<Self>, deregistered: Deregistered) {
-        let Deregistered { supi, older, reason } = deregistered;
+        let Deregistered { supi, older, reason, on } = deregistered;
         let data = DeregistrationData {
             dereg_reason: reason,
             access_type: Some(AccessType::ACCESS_3GPP),
@@ -48,7 +71,11 @@ impl Core {
         let call = Call::new(Method::POST, older.dereg_callback_uri)
             .callback("Nudm_UECM_DeregistrationNotification")
             .with_json(&data);
-        self.notify(call);
+        let (core, told) = (self.clone(), supi.clone());
+        self.notify_with(async move {
+            core.shard.ledger.insist(&Served::own(&core.shard.party), call).await;
+            core.has_been_told(&told, &on);
+        });
         for key in self.implicit_subscriptions(&supi, older.amf_instance_id) {
             self.end_subscription(&key).await;
         }

@@ -14,7 +14,7 @@ use api::common::{PlmnId, Supi};
 use sbi::client::{Client, InProcess};
 use sbi::contexts::Contexts;
 use sbi::party::NfType;
-use sbi::release::FoundContext;
+use sbi::release::{FoundContext, OwnerKey};
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
 use sbi::turns::Turns;
 use std::cell::{Cell, RefCell};
@@ -161,9 +161,11 @@ impl Handler<Forget> for Udm {
     type Result = ();
 
     fn handle(&mut self, _: Forget, _: &mut Context<Self>) {
-        *self.0.registrations.borrow_mut() = Contexts::default();
-        *self.0.subscriptions.borrow_mut() = Contexts::default();
-        *self.0.amf_registrations.borrow_mut() = Contexts::default();
+        let core = &self.0;
+        let end = |owner: &OwnerKey| core.shard.ledger.end_context(owner);
+        std::mem::take(&mut *core.registrations.borrow_mut()).owners().for_each(end);
+        std::mem::take(&mut *core.subscriptions.borrow_mut()).owners().for_each(end);
+        std::mem::take(&mut *core.amf_registrations.borrow_mut()).owners().for_each(end);
         self.0.shard.ledger.disown_forgotten();
     }
 }

@@ -106,20 +106,25 @@ impl Handler<Operate> for Udr {
         Box::pin(async move {
             let server =
                 Server { repository: &repository, env: &party.env, root: &party.api_root, first_put, actor };
-            let reply = serve(&server, &operation);
-            if let (Some(journal), true) = (&party.journal, operation.method != "GET") {
-                on_record(journal).await?;
+            let journal = party.journal.as_ref().filter(|_| operation.method != "GET");
+            if let Some(trouble) = journal.filter(|_| operation.method != "DELETE").and_then(Journal::trouble)
+            {
+                return Err(Failure::new(Cause::InsufficientResources, trouble.to_string()));
             }
-            reply
+            let reply = serve(&server, &operation);
+            match journal {
+                Some(journal) => on_record(journal).await.and(reply),
+                None => reply,
+            }
         })
     }
 }
 
-/// What was changed is on record before its answer leaves. If it cannot be, the answer says so, and what was written is
-/// taken back like any other whose success could not be handed over.
+/// What was changed is on record before its answer leaves. If it cannot be, the answer says so, and what was created is taken
+/// back like anything whose success could not be handed over. (What was deleted stays so.)
 async fn on_record(journal: &Journal) -> Result<(), Failure> {
-    let written = journal.write(Batch::new()).await;
-    written.map_err(|(error, _)| Failure::new(Cause::InsufficientResources, error.to_string()))
+    let written = journal.write(Batch::new(), None).await;
+    written.map_err(|error| Failure::new(Cause::InsufficientResources, error.to_string()))
 }
 
 impl Handler<Handover> for Udr {

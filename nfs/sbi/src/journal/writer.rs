@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 /// How many requests to write go into one batch at most.
 pub const MAX_BATCH: usize = 1_024;
@@ -24,8 +25,8 @@ pub const RETRY: Duration = Duration::from_secs(1);
 #[error("the journal cannot be written: {0}")]
 pub struct NotWritten(Arc<str>);
 
-/// Writes an NF's journal, in the background. Cheap to clone. What waits to be written is bounded by what is owed: each
-/// create waits until its intent is written.
+/// Writes an NF's journal, in the background. Cheap to clone. What waits to be written is bounded by what there is to tell of:
+/// each create waits until its intent is written, and a UDR takes nothing more while it cannot be.
 #[derive(Clone)]
 pub struct Journal {
     inbox: mpsc::UnboundedSender<Request>,
@@ -36,8 +37,10 @@ type Trouble = Arc<Mutex<Option<NotWritten>>>;
 
 struct Request {
     batch: Batch,
-    /// Who waits for it, and gets it back if it could not be written.
-    done: Option<oneshot::Sender<Result<(), (NotWritten, Batch)>>>,
+    /// What of it does not count if it cannot be written now: the rest is tried again.
+    beginning: Option<Key>,
+    /// Who waits for it.
+    done: Option<oneshot::Sender<Result<(), NotWritten>>>,
 }
 
 impl Journal {
@@ -58,25 +61,35 @@ impl Journal {
         }
         let (inbox, requests) = mpsc::unbounded_channel();
         let trouble = Trouble::default();
-        let writer =
-            Writer { store, fence, trouble: trouble.clone(), party: party.clone(), unwritten: Batch::new() };
+        let writer = Writer {
+            store,
+            fence,
+            trouble: trouble.clone(),
+            party: party.clone(),
+            unwritten: Batch::new(),
+            failed_at: None,
+        };
         workers.aside(move || writer.run(requests));
         Ok((Journal { inbox, trouble }, RecoveredNf::of(records, identity.shards)))
     }
 
-    /// Writes a batch after what was asked for before; ends when it is there. What could not be written is given back, and
-    /// does not count.
-    pub async fn write(&self, batch: Batch) -> Result<(), (NotWritten, Batch)> {
+    /// Writes a batch after what was asked for before; ends when it is there. If it cannot be written now it is tried again,
+    /// but for the record `beginning`: whoever waits for that does without.
+    pub async fn write(&self, batch: Batch, beginning: Option<Key>) -> Result<(), NotWritten> {
         let (tell, done) = oneshot::channel();
-        let stopped = || (NotWritten("it is closed".into()), Batch::new());
-        self.inbox.send(Request { batch, done: Some(tell) }).map_err(|_| stopped())?;
-        done.await.map_err(|_| stopped())?
+        self.send(Request { batch, beginning, done: Some(tell) });
+        done.await.unwrap_or_else(|_| Err(NotWritten("its writer has ended".into())))
     }
 
-    /// The same; nobody waits for it. If it fails it is tried again.
+    /// Writes a batch after what was asked for before; nobody waits for it. If it fails it is tried again.
     pub fn post(&self, batch: Batch) {
-        // The writer ends with the process.
-        let _ = self.inbox.send(Request { batch, done: None });
+        self.send(Request { batch, beginning: None, done: None });
+    }
+
+    fn send(&self, request: Request) {
+        if self.inbox.send(request).is_err() {
+            *lock(&self.trouble) = Some(NotWritten("its writer has ended".into()));
+        }
     }
 
     /// Why it cannot be written at the moment.
@@ -94,8 +107,10 @@ struct Writer {
     fence: Fence,
     trouble: Trouble,
     party: Party,
-    /// What nobody waits for and could not be written yet.
+    /// What could not be written yet.
     unwritten: Batch,
+    /// When it was tried last in vain.
+    failed_at: Option<Instant>,
 }
 
 impl Writer {
@@ -122,29 +137,43 @@ impl Writer {
         }
     }
 
+    /// Newer changes stand above older ones, written or not.
     fn write(&mut self, requests: Vec<Request>) {
-        let mut batch = self.unwritten.clone();
-        for request in &requests {
-            batch.extend(request.batch.iter().map(|(key, value)| (key.clone(), value.clone())));
+        let mut batch = std::mem::take(&mut self.unwritten);
+        let (mut beginnings, mut waiting) = (Vec::new(), Vec::new());
+        for Request { batch: changes, beginning, done } in requests {
+            batch.extend(changes);
+            beginnings.extend(beginning);
+            waiting.extend(done);
         }
         if planted!(TearBatches) {
             let kept = batch.len().div_ceil(2);
             batch = batch.into_iter().take(kept).collect();
         }
-        let written = match batch.is_empty() && lock(&self.trouble).is_none() {
-            true => Ok(()),
-            false => {
-                self.store.write(self.fence, &batch).map_err(|error| NotWritten(error.to_string().into()))
-            }
-        };
-        self.note(&written);
-        for Request { batch, done } in requests {
-            match done {
-                Some(done) => drop(done.send(written.clone().map_err(|error| (error, batch)))),
-                None if written.is_err() => self.unwritten.extend(batch),
-                None => {}
-            }
+        let written = self.try_write(&batch);
+        if written.is_err() {
+            beginnings.iter().for_each(|beginning| drop(batch.remove(beginning)));
+            self.unwritten = batch;
         }
+        self.note(&written);
+        // Who has stopped waiting need not hear.
+        waiting.into_iter().for_each(|done| drop(done.send(written.clone())));
+    }
+
+    /// While it cannot be written, it is tried no more often than every [`RETRY`].
+    fn try_write(&mut self, batch: &Batch) -> Result<(), NotWritten> {
+        let trouble = lock(&self.trouble).clone();
+        if batch.is_empty() && trouble.is_none() {
+            return Ok(());
+        }
+        if let (Some(trouble), Some(at)) = (trouble, self.failed_at)
+            && at.elapsed() < RETRY
+        {
+            return Err(trouble);
+        }
+        let written = self.store.write(self.fence, batch);
+        self.failed_at = written.is_err().then(Instant::now);
+        written.map_err(|error| NotWritten(error.to_string().into()))
     }
 
     fn note(&mut self, written: &Result<(), NotWritten>) {
@@ -153,9 +182,6 @@ impl Writer {
             (None, Err(error)) => self.tell(Kind::JournalFailed, error.to_string()),
             (Some(_), Ok(())) => self.tell(Kind::JournalResumed, "it can be written again".into()),
             _ => {}
-        }
-        if written.is_ok() {
-            self.unwritten.clear();
         }
     }
 

@@ -44,6 +44,9 @@ pub enum OnClientGone {
     Keep,
 }
 
+/// A day: clocks that are further apart are not synchronised by any measure. What is said beyond it counts as this.
+pub const MAX_SKEW_TOLERANCE_MS: u64 = 86_400_000;
+
 /// How an NF treats the deadlines of the requests it serves; `deadline`. TS 29.500 §6.11.2 (Rel-17) leaves all of
 /// this to operator policy.
 #[derive(Clone, Debug)]

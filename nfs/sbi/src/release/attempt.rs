@@ -147,13 +147,9 @@ impl Attempt {
     ) -> Result<Answer, Upstream> {
         let client = self.ledger.client().clone();
         let id = self.intend(&creation, label)?;
-        self.ledger.on_record(Wait::Intent(id)).await.map_err(|error| {
+        if let Err(upstream) = self.on_record(Wait::Intent(id), &budget).await {
             self.ledger.note(id, Fact::NotSent);
-            Upstream::Congested(error.to_string())
-        })?;
-        if client.env().clock.now() >= budget.until() {
-            self.ledger.note(id, Fact::NotSent);
-            return Err(budget.passed());
+            return Err(upstream);
         }
         let facts = client.sent(&self.served, &creation.call, &budget);
         let answered = self.send(id, slot, creation.call, budget, facts.clone());
@@ -212,14 +208,13 @@ impl Attempt {
     ) -> Result<Committed, Upstream> {
         self.checkpoint()?;
         let owner = owner.into();
-        self.ledger.commit(self.id, &owner).map_err(|why| Upstream::Congested(why.into()))?;
+        let owned = self.ledger.commit(self.id, &owner).map_err(|why| Upstream::Congested(why.into()))?;
         self.committed = true;
         self.ledger.keep_context(&owner, self.served.request, context);
         match self.be_on_record(&owner).await {
             Ok(()) => Ok(Committed { owner }),
             Err(upstream) => {
-                let ledger = self.ledger.clone();
-                tokio::task::spawn_local(async move { ledger.disown(&owner).await });
+                self.ledger.take_back(owned, &owner);
                 Err(upstream)
             }
         }
@@ -227,10 +222,15 @@ impl Attempt {
 
     /// Meanwhile the client may have stopped waiting, and the NF may have been told to stop or forget.
     async fn be_on_record(&self, owner: &str) -> Result<(), Upstream> {
-        let congested = |why: String| Upstream::Congested(why);
-        self.ledger.on_record(Wait::Context(owner)).await.map_err(|error| congested(error.to_string()))?;
-        self.ledger.may_commit(self.id).map_err(|why| congested(why.into()))?;
-        self.checkpoint()
+        self.on_record(Wait::Context(owner), &self.budget()?).await?;
+        self.ledger.may_commit(self.id).map_err(|why| Upstream::Congested(why.into()))
+    }
+
+    /// A journal that cannot be written in time is no reason to wait longer.
+    async fn on_record(&self, why: Wait<'_>, budget: &Budget) -> Result<(), Upstream> {
+        let written = tokio::time::timeout_at(budget.until(), self.ledger.on_record(why)).await;
+        written.map_err(|_| budget.passed())?.map_err(|error| Upstream::Congested(error.to_string()))?;
+        if self.ledger.client().env().clock.now() < budget.until() { Ok(()) } else { Err(budget.passed()) }
     }
 }
 

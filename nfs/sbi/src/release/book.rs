@@ -49,21 +49,6 @@ impl Book {
     fn context(&self, owner: &str) -> Key {
         Key::Context { shard: self.shard, owner: owner.to_owned() }
     }
-
-    /// What could not be written is still to be; newer changes stay.
-    fn take_back(&self, failed: Batch) {
-        let mut batch = self.batch.borrow_mut();
-        for (key, value) in failed {
-            match key {
-                Key::Obligation { id, .. }
-                    if value.is_none() || !self.hanging.borrow().contains(&ObligationId(id)) =>
-                {
-                    self.changed.borrow_mut().insert(ObligationId(id));
-                }
-                key => drop(batch.entry(key).or_insert(value)),
-            }
-        }
-    }
 }
 
 /// A context on record.
@@ -197,15 +182,8 @@ impl Ledger {
         if is_later {
             return Ok(());
         }
-        let written = book.journal.write(self.unwritten(book)).await;
-        if let Err((error, mut batch)) = written {
-            if let Wait::Context(owner) = why {
-                batch.remove(&book.context(owner));
-            }
-            book.take_back(batch);
-            self.post_soon(book);
-            return Err(error);
-        }
+        let beginning = if let Wait::Context(owner) = why { Some(book.context(owner)) } else { None };
+        book.journal.write(self.unwritten(book), beginning).await?;
         self.tell_written(why);
         Ok(())
     }
@@ -218,7 +196,7 @@ impl Ledger {
                 facts.detail(format!("the intent of {}", entry.what()))
             }),
             Wait::Context(owner) => Some(Facts::default().detail(format!("the context {owner}"))),
-            Wait::End(owner) => Some(Facts::default().detail(format!("the end of the context {owner}"))),
+            Wait::End(owner) => Some(Facts::default().detail(format!("the end of {owner}"))),
         };
         party.emit(Kind::JournalWritten, facts.unwrap_or_default());
     }

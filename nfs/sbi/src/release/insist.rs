@@ -11,12 +11,15 @@ impl Ledger {
         let client = self.client();
         let release = client.party().policy.release;
         let mut pause = release.backoff;
-        for _ in 0..release.tries {
+        for left in (0..release.tries).rev() {
             let budget = Budget::own(release.timer, client.env().clock.now());
             let exchange = client.exchange(served, call.clone(), Lane::Calls, &budget);
             let answer = tokio::time::timeout_at(budget.until(), exchange).await;
             if answer.is_ok_and(|answer| answer.is_ok_and(|answer| is_heard(answer.status.as_u16()))) {
                 return true;
+            }
+            if left == 0 {
+                break;
             }
             tokio::time::sleep(self.jittered(pause)).await;
             pause = pause.saturating_mul(2);

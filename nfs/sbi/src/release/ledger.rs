@@ -273,10 +273,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// Gives the resources of an attempt their owner; what it did not get is given up. The error says why nothing may
+    /// Gives the resources of an attempt their owner: which; what it did not get is given up. The error says why nothing may
     /// be committed any more.
-    pub(super) fn commit(&self, attempt: AttemptId, owner: &OwnerKey) -> Result<(), &'static str> {
+    pub(super) fn commit(
+        &self,
+        attempt: AttemptId,
+        owner: &OwnerKey,
+    ) -> Result<Vec<ObligationId>, &'static str> {
         self.may_commit(attempt)?;
+        let mut owned = Vec::new();
         let attempt = Holder::Attempt(attempt);
         for (n, id) in self.held_by(&attempt).into_iter().enumerate() {
             if planted!(OwnNothing) || planted!(OwnOnlyOne) && n > 0 {
@@ -286,11 +291,28 @@ impl Ledger {
                 self.note(id, Fact::Committed);
                 // What others own too has one owner more, and is in no other state.
                 self.changed(id);
+                owned.push(id);
             } else if let Some(Step::Release) = self.leave(id, &attempt) {
                 self.start_release(id);
             }
         }
-        Ok(())
+        Ok(owned)
+    }
+
+    /// What was given to `owner` just now is not its after all. Whatever it had before stays.
+    pub(super) fn take_back(&self, owned: Vec<ObligationId>, owner: &OwnerKey) {
+        let holder = Holder::Owner(owner.clone());
+        let unwanted = owned.into_iter().rev().filter(|id| self.leave(*id, &holder) == Some(Step::Release));
+        let unwanted: Vec<_> = unwanted.collect();
+        if !self.owns(owner) {
+            self.end_context(owner);
+        }
+        let ledger = self.clone();
+        tokio::task::spawn_local(async move {
+            for id in unwanted {
+                ledger.release_in_turn(id).await;
+            }
+        });
     }
 
     /// Lets an attempt have what is there in a shared slot, which it has taken: whether anything is.
