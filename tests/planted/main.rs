@@ -28,6 +28,7 @@ const MACHINE: &[Fault] = &[
     Fault::HangInSilence,
     Fault::ReleaseSuperseded,
     Fault::ReleaseTwice,
+    Fault::InheritNothing,
 ];
 
 /// How a fault was caught.

@@ -142,9 +142,6 @@ impl Ledger {
     /// held before it is now the newer attempt's to restore.
     fn inherit(&self, slot: &SlotKey) -> Option<(Obligation, Option<Box<Value>>)> {
         let SlotKey::Uri(_) = slot else { return None };
-        if planted!(InheritNothing) {
-            return None;
-        }
         let left = self.in_slot(slot, |e| e.state() == State::Releasing);
         let newest = left.into_iter().rfind(|id| !self.yield_to_newer(*id))?;
         let left = self.with(newest, |e| (e.obligation.clone(), e.intent.before.clone()));

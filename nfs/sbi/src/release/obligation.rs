@@ -198,6 +198,9 @@ impl Obligation {
 
     /// Takes over what an older attempt left at the same URI.
     pub fn inherit(&mut self, older: &Obligation) {
+        if planted!(InheritNothing) {
+            return;
+        }
         self.inherits = true;
         self.may_land = older.may_land;
     }
@@ -391,6 +394,9 @@ mod tests {
                 "what was given up is not kept: {state:?}"
             );
         }
+        if matches!(fact, Fact::NotSent | Fact::Refused | Fact::GaveUp) {
+            assert!(state != State::Void || !seen.inherits, "what an older attempt left is never forgotten");
+        }
         match state {
             State::Held | State::Owned => assert!(seen.made || seen.inherits, "only what exists is held"),
             State::Void => assert!(!seen.made || seen.superseded, "what was made is never forgotten"),
@@ -452,6 +458,7 @@ mod tests {
             Fault::EndIsRelease,
             Fault::ReleaseSuperseded,
             Fault::ReleaseTwice,
+            Fault::InheritNothing,
         ] {
             fault.plant();
             let caught = std::panic::catch_unwind(every_order_of_facts_up_to_length_8_keeps_the_promises);
