@@ -196,6 +196,11 @@ impl Lab {
         self.process().nf(nf).is_some_and(|nf| nf.party.journal.is_some())
     }
 
+    /// Whether a simulated NF runs: none does between its crash and its restart.
+    pub fn is_running(&self, nf: &str) -> bool {
+        self.simulation().stage.is_running(nf)
+    }
+
     /// Starts it anew, as the same party and with the same clock; one that is running crashes first. Only under simulation.
     ///
     /// # Panics

@@ -4,7 +4,7 @@ use super::ue::Established;
 use crate::lab::Lab;
 use crate::verdict::Comparison;
 use http::Method;
-use sbi::client::Call;
+use sbi::client::{Answer, Call};
 use sbi::event::{Event, Kind, RequestId};
 use sbi::release::{Resource, State};
 use sbi::server::RequestKind;
@@ -122,11 +122,11 @@ fn outlasting(events: &[Event]) -> Vec<Finding> {
             Kind::RequestReceived if kind_of(event) != RequestKind::Release => {
                 until.insert(request, event.at_ms + left);
             }
-            Kind::UpstreamSent => {
-                if until.get(&request).is_some_and(|until| event.at_ms + left > until + ROUNDING_MS) {
-                    let what = format!("an upstream call that outlasts its client's deadline: {event:?}");
-                    broken.push(Finding::new(Law::Deadline, what));
-                }
+            Kind::UpstreamSent
+                if until.get(&request).is_some_and(|until| event.at_ms + left > until + ROUNDING_MS) =>
+            {
+                let what = format!("an upstream call that outlasts its client's deadline: {event:?}");
+                broken.push(Finding::new(Law::Deadline, what));
             }
             _ => {}
         }
@@ -319,10 +319,18 @@ async fn whole(
     Ok(())
 }
 
+/// The answer to a question: it is asked again if the connection was one to an NF that has been started anew since.
+async fn asked(lab: &Lab, call: Call) -> Option<Answer> {
+    match lab.client().send(call.clone()).await {
+        Ok(answer) => Some(answer),
+        Err(_) => lab.client().send(call).await.ok(),
+    }
+}
+
 /// The DNN of the SM context at `location`, if its SMF still has it.
 pub async fn context_dnn(lab: &Lab, location: &str) -> Option<String> {
     let retrieve = Call::new(Method::POST, format!("{location}/retrieve")).with_json(&json!({}));
-    let context: Value = lab.client().send(retrieve).await.ok()?.json()?;
+    let context: Value = asked(lab, retrieve).await?.json()?;
     Some(context["smContext"]["dnn"].as_str()?.to_owned())
 }
 
@@ -330,7 +338,7 @@ pub async fn context_dnn(lab: &Lab, location: &str) -> Option<String> {
 pub async fn registered_dnn(lab: &Lab, ue: u64, id: u8) -> Option<String> {
     let supi = crate::subscribers::supi(ue);
     let path = api::nudm_uecm::smf_registration(&supi, api::common::PduSessionId(id));
-    let answer = lab.client().send(Call::get(format!("{}{path}", lab.api_root("udm")))).await.ok()?;
-    let registration: Value = answer.json()?;
+    let registration: Value =
+        asked(lab, Call::get(format!("{}{path}", lab.api_root("udm")))).await?.json()?;
     Some(registration["dnn"].as_str()?.to_owned())
 }

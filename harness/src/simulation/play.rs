@@ -175,7 +175,7 @@ async fn happen(lab: &Lab, number: usize, what: &Kind) {
         }
         Kind::Reset(a, b) => lab.network().reset(a, b),
         Kind::ClockStep(nf, to_ms) => lab.set_clock(nf, *to_ms),
-        Kind::Crash(nf, _, _) if !lab.keeps_journal(nf) => {}
+        Kind::Crash(nf, _, _) if !lab.keeps_journal(nf) || !lab.is_running(nf) => {}
         Kind::Crash(nf, how, for_ms) => {
             lab.crash(nf, *how).await;
             sleep(Duration::from_millis(*for_ms)).await;

@@ -82,6 +82,11 @@ impl Stage {
         }
     }
 
+    /// Whether it runs.
+    pub(crate) fn is_running(&self, name: &str) -> bool {
+        self.hosts.borrow().iter().any(|running| running.host.name == name && running.tasks.is_some())
+    }
+
     /// Ends a host with everything that it does.
     pub(crate) async fn crash(&self, name: &str, how: Crash) {
         self.order(Order::Crash(name.into(), how)).await;

@@ -53,8 +53,9 @@ impl Journal {
     ) -> Result<(Self, RecoveredNf), StoreError> {
         let Opened { mut store, records } = opened;
         let identity = Identity::of(party, workers.count());
+        // A file has its lock. Its lease has ended at once, whatever a clock says that was set back since.
         let now = party.env.clock.stamp().unix_ms();
-        let fence = store.take_over(party.env.entropy.uuid(), now, now)?;
+        let fence = store.take_over(party.env.entropy.uuid(), now, 0)?;
         if !records.contains_key(&Key::Identity) {
             let identity = crate::json::to_bytes(&identity);
             store.write(fence, &Batch::from([(Key::Identity, Some(identity))]))?;
