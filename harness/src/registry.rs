@@ -2,15 +2,16 @@
 
 use crate::process::NfHandle;
 use amf::Amf;
-use api::common::{NfInstanceId, PlmnId};
+use api::common::{NfInstanceId, PlmnId, Supi};
 use sbi::client::not_given;
+use sbi::event::{Facts, Kind};
 use sbi::journal::{Journal, Opened, RecoveredNf, StoreError};
 use sbi::net::Listen;
 use sbi::party::{NfType, Party};
 use sbi::policy::Network;
 use sbi::server::{self, Nf, Port, Workers};
 use smf::Smf;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -124,10 +125,24 @@ fn restore_data(party: &Party, wiring: &Wiring, recovered: &RecoveredNf) -> Resu
         NfType::Amf | NfType::Smf => false,
     };
     if let (true, Some(journal)) = (keeps_data, &party.journal) {
-        party.env.events.requests_after(wiring.repository.restore(&recovered.items)?);
+        let (newest, unknown) = wiring.repository.restore(&recovered.items)?;
+        party.env.events.requests_after(newest);
+        tell_unknown(party, &unknown);
         wiring.repository.keep_in(journal.clone());
     }
     Ok(())
+}
+
+/// Subscribers that were set while an NF ran, or were taken out of its configuration since.
+fn tell_unknown(party: &Party, unknown: &BTreeSet<Supi>) {
+    let Some(first) = unknown.first() else { return };
+    let what = format!(
+        "its journal has registrations or subscriptions of {} subscribers that are not provisioned, {first} the first: they stay \
+         there unused",
+        unknown.len()
+    );
+    tracing::warn!(nf = %party.name, "{}: {what}", Kind::JournalRecovered.as_str());
+    party.emit(Kind::JournalRecovered, Facts::default().detail(what));
 }
 
 /// Why an NF does not start.

@@ -66,7 +66,9 @@ pub(super) async fn host(env: Env, plans: Vec<Plan>, admin: Place, config: &Conf
     let workers = journals.workers()?;
     let mut bound = Vec::new();
     for plan in plans {
-        bound.push(bind(plan, &env, config, &journals).await?);
+        let one = bind(plan, &env, config, &journals).await?;
+        journals.tell_of_move(&one.plan.name, &one.api_root);
+        bound.push(one);
     }
     let (admin, admin_at) = listen_at(&env, &admin).await?;
     let admin_root = format!("http://{}", reachable(admin_at));
@@ -293,8 +295,19 @@ async fn stop(started: &mut Started) {
     };
     let _ = tokio::time::timeout(grace, released).await;
     if let Some(journal) = &started.handle.party.journal {
-        // What cannot be written is told by the event, and by the list of what is left.
-        let _ = tokio::time::timeout(grace, journal.write(Batch::new(), None)).await;
+        let written = async {
+            while journal.write(Batch::new(), None).await.is_err() {
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            }
+        };
+        if tokio::time::timeout(grace, written).await.is_err()
+            && let Some(trouble) = journal.trouble()
+        {
+            eprintln!(
+                "{}: {trouble}; what is not in it is lost with this process",
+                started.handle.party.name
+            );
+        }
     }
 }
 

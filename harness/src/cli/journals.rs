@@ -25,8 +25,15 @@ impl Journals {
             let Some((directory, sync)) = config.journal(&plan.name) else { continue };
             let opened = open_file(&directory, &plan.name, sync).map_err(|error| error.to_string())?;
             let path = file_of(&directory, &plan.name);
-            if let Some(identity) = opened.identity() {
-                expect_its_own(&path, &identity, plan, config)?;
+            match opened.identity() {
+                Some(identity) => expect_its_own(&path, &identity, plan, config)?,
+                None if has_journals(&directory) => {
+                    eprintln!(
+                        "note: there is no journal {} yet, though there are others: it is new",
+                        path.display()
+                    );
+                }
+                None => {}
             }
             journals.0.insert(plan.name.clone(), OpenedAt { path, opened });
         }
@@ -52,10 +59,25 @@ impl Journals {
         Some(self.0.get(name)?.opened.identity()?.instance_id)
     }
 
+    /// Tells of an NF that its peers know by another apiRoot: what they send there does not arrive.
+    pub(super) fn tell_of_move(&self, name: &str, api_root: &str) {
+        let before = self.0.get(name).and_then(|at| at.opened.identity()).map(|identity| identity.api_root);
+        if let Some(before) = before.filter(|before| !before.is_empty() && before != api_root) {
+            eprintln!(
+                "note: {name} was at {before}, and is at {api_root} now: whoever holds references or callbacks of it asks there"
+            );
+        }
+    }
+
     /// Takes out that of one NF.
     pub(super) fn take(&mut self, name: &str) -> Option<OpenedAt> {
         self.0.remove(name)
     }
+}
+
+fn has_journals(directory: &Path) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "journal"))
 }
 
 fn expect_its_own(path: &Path, found: &Identity, plan: &Plan, config: &Config) -> Result<(), String> {

@@ -32,8 +32,9 @@ pub(super) struct SimArgs {
     /// The first of them
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     from: u64,
-    /// The grain of the network's time in milliseconds: what is sent arrives at a multiple of it
-    #[arg(long, value_name = "MS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    /// The grain of the network's time in milliseconds, at most 50: what is sent arrives at a multiple of it. A coarser one would
+    /// be longer than the timers that it is to test
+    #[arg(long, value_name = "MS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=50))]
     tick_ms: u64,
     /// Only these parts of the plan of a single seed, by their numbers: 3,17
     #[arg(long, value_name = "PARTS", value_delimiter = ',', num_args = 0.., require_equals = true)]

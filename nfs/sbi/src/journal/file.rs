@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use std::fmt::{self, Display};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
@@ -99,7 +99,9 @@ pub fn open_file(directory: &Path, name: &str, sync: Sync) -> Result<Opened, Ope
     let path = file_of(directory, name);
     let failed = |why| OpenError { path: path.clone(), why };
     fs::create_dir_all(directory).map_err(|error| failed(io_failure(error)))?;
-    let new = if path.exists() { None } else { Some(directory.join(format!("{name}.journal.new"))) };
+    // A link that leads nowhere, to a volume that is not there perhaps, is no new journal.
+    let is_new = path.symlink_metadata().is_err();
+    let new = is_new.then(|| directory.join(format!("{name}.journal.new")));
     let file = lock(new.as_deref().unwrap_or(&path), new.is_some()).map_err(failed)?;
     // Another process may have begun it meanwhile.
     if new.is_some() && path.exists() {
@@ -200,6 +202,12 @@ impl Store for FileStore {
     }
 
     fn write(&mut self, fence: Fence, batch: &Batch) -> Result<(), StoreError> {
+        if self.unpublished.is_none() && self.file.metadata()?.nlink() == 0 {
+            return Err(StoreError::Io(io::Error::new(
+                ErrorKind::NotFound,
+                "its file was deleted; start anew",
+            )));
+        }
         self.store.write(fence, batch)?;
         self.publish()
     }

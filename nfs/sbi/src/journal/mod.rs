@@ -57,6 +57,9 @@ pub struct Identity {
     pub instance_id: Uuid,
     /// How many shards it has: references that were handed out name one.
     pub shards: usize,
+    /// Where its peers know it.
+    #[serde(default)]
+    pub api_root: String,
 }
 
 impl Identity {
@@ -68,6 +71,7 @@ impl Identity {
             name: party.name.to_string(),
             instance_id: party.instance_id,
             shards,
+            api_root: party.api_root.to_string(),
         }
     }
 

@@ -117,7 +117,14 @@ fn a_file_holds_to_the_contract() {
 }
 
 fn identity() -> Identity {
-    Identity { format: FORMAT, nf_type: NfType::Smf, name: "smf".into(), instance_id: A, shards: 2 }
+    Identity {
+        format: FORMAT,
+        nf_type: NfType::Smf,
+        name: "smf".into(),
+        instance_id: A,
+        shards: 2,
+        api_root: "http://smf".into(),
+    }
 }
 
 /// Writes batch after batch until the power is lost at any write or synchronisation: what had been acknowledged is there, and

@@ -56,8 +56,9 @@ impl Journal {
         // A file has its lock. Its lease has ended at once, whatever a clock says that was set back since.
         let now = party.env.clock.stamp().unix_ms();
         let fence = store.take_over(party.env.entropy.uuid(), now, 0)?;
-        if !records.contains_key(&Key::Identity) {
-            let identity = crate::json::to_bytes(&identity);
+        let identity_now = crate::json::to_bytes(&identity);
+        if records.get(&Key::Identity) != Some(&identity_now) {
+            let identity = identity_now;
             store.write(fence, &Batch::from([(Key::Identity, Some(identity))]))?;
         }
         let (inbox, requests) = mpsc::unbounded_channel();
@@ -174,7 +175,10 @@ impl Writer {
         }
         let written = self.store.write(self.fence, batch);
         self.failed_at = written.is_err().then(Instant::now);
-        written.map_err(|error| NotWritten(error.to_string().into()))
+        written.map_err(|error| {
+            let advice = if error.is_full() { "; free some space, and it goes on" } else { "" };
+            NotWritten(format!("{}.journal: {error}{advice}", self.party.name).into())
+        })
     }
 
     fn note(&mut self, written: &Result<(), NotWritten>) {
@@ -187,6 +191,7 @@ impl Writer {
     }
 
     fn tell(&self, kind: Kind, what: String) {
+        tracing::warn!(nf = %self.party.name, "{}: {what}", kind.as_str());
         self.party.emit(kind, Facts::default().detail(what));
     }
 }

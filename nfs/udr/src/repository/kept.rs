@@ -11,6 +11,7 @@ use sbi::journal::{Batch, Journal, Key};
 use sbi::json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A resource on record.
 #[derive(Serialize, Deserialize)]
@@ -39,19 +40,18 @@ impl Repository {
         let _ = self.journal.set(journal);
     }
 
-    /// Takes back what the journal has, before anybody writes. Of subscribers that are not provisioned any more it stays on
-    /// record only. The newest request that wrote any of it.
-    pub fn restore(&self, items: &[(String, Bytes)]) -> Result<RequestId, String> {
-        let mut newest = RequestId(0);
+    /// Takes back what the journal has, before anybody writes. The newest request that wrote any of it, and of which
+    /// subscribers there is something that are not provisioned (any more): it stays on record alone.
+    pub fn restore(&self, items: &[(String, Bytes)]) -> Result<(RequestId, BTreeSet<Supi>), String> {
+        let (mut newest, mut unknown) = (RequestId(0), BTreeSet::new());
         for (path, bytes) in items {
-            let by =
-                self.take_back(path, bytes).map_err(|error| format!("the record {path:.120}: {error}"))?;
-            newest = newest.max(by);
+            let taken = self.take_back(path, bytes, &mut unknown);
+            newest = newest.max(taken.map_err(|error| format!("the record {path:.120}: {error}"))?);
         }
-        Ok(newest)
+        Ok((newest, unknown))
     }
 
-    fn take_back(&self, path: &str, bytes: &[u8]) -> Result<RequestId, String> {
+    fn take_back(&self, path: &str, bytes: &[u8], unknown: &mut BTreeSet<Supi>) -> Result<RequestId, String> {
         let resource = Resource::parse(path).map_err(|_| "there is no such resource".to_owned())?;
         if let Resource::SubToNotify { id } = resource {
             let record: Record<SubscriptionDataSubscriptions> = read(bytes)?;
@@ -63,8 +63,11 @@ impl Repository {
         let record: Record<Value> = read(bytes)?;
         let written = record.written();
         let supi = supi_of(&resource).ok_or("it is of no subscriber")?;
-        if let Ok(mut subscriber) = self.with_mut(supi) {
-            subscriber.take_back(&resource, Stored { value: record.value, written, before: None })?;
+        match self.with_mut(supi) {
+            Ok(mut subscriber) => {
+                subscriber.take_back(&resource, Stored { value: record.value, written, before: None })?;
+            }
+            Err(_) => drop(unknown.insert(supi.clone())),
         }
         Ok(written.by)
     }
