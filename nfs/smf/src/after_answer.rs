@@ -52,8 +52,10 @@ pub(crate) async fn go_on(core: Rc<Core>, reference: OwnerKey) {
     if let Err(failure) = established {
         let facts = served.facts(&core.shard.party).detail(format!("{key:?}: {failure}"));
         core.shard.party.emit(Kind::ProcedureFailed, facts);
-        drop(turn);
-        core.give_up_established(&reference).await;
+        if let Some((held, reject)) = core.begin_to_end(&reference).await {
+            drop(turn);
+            core.end_and_tell(&reference, held, reject).await;
+        }
     }
 }
 
@@ -144,17 +146,25 @@ impl Core {
             .with_body(content_type, body)
     }
 
-    /// Newest first: what was made at the UDM, then UE and AMF are told.
-    async fn give_up_established(&self, reference: &str) {
-        let Some(held) = self.contexts.borrow_mut().remove(reference) else { return };
+    /// Puts on record that a context ends, and only then is it gone: what is still to do is newest first, what was made at the
+    /// UDM, then UE and AMF are told.
+    async fn begin_to_end(&self, reference: &str) -> Option<(Held, Option<Call>)> {
+        let ending = Some(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
+        let held = self.held(reference, |held| Held { ending: ending.clone(), ..held.clone() })?;
+        self.shard.ledger.keep_context(reference, held.request, &held);
+        self.shard.ledger.kept_on_record(reference).await;
+        if self.contexts.borrow_mut().remove(reference).is_none() {
+            // It has ended otherwise meanwhile.
+            self.shard.ledger.end_context(reference);
+            return None;
+        }
         let reject = match (self.amf_of(&held), held.establishment) {
             (Some(amf), Some(request)) => {
                 Some(self.message(&amf, &held.session, nas::establishment_reject(request), None))
             }
             _ => None,
         };
-        let ending = Some(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
-        self.end_and_tell(reference, Held { ending, ..held }, reject).await;
+        Some((held, reject))
     }
 }
 

@@ -27,6 +27,9 @@ pub(crate) async fn release(core: Rc<Core>, message: ReleaseSmContext) -> Result
 
 impl Core {
     pub(crate) async fn remove(&self, reference: &str) -> Option<Held> {
+        self.contexts.borrow_mut().get_mut(reference)?;
+        // As long as it is not on record, it is not gone for anybody else either.
+        self.shard.ledger.end_on_record(reference).await;
         let held = self.contexts.borrow_mut().remove(reference)?;
         self.shard.ledger.disown(reference).await;
         Some(held)

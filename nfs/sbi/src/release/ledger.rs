@@ -347,8 +347,7 @@ impl Ledger {
     /// The context `owner` has ended: once that is on record, what it owns is released, newest first; waits until each
     /// release had its first answer, or `release.wait_ms`.
     pub async fn disown(&self, owner: &str) {
-        self.end_context(owner);
-        self.ends_on_record(owner).await;
+        self.end_on_record(owner).await;
         self.leave_all(&Holder::Owner(owner.into())).await;
     }
 
@@ -357,6 +356,18 @@ impl Ledger {
     pub async fn let_go(&self, owner: &str) {
         self.ends_on_record(owner).await;
         self.leave_all(&Holder::Owner(owner.into())).await;
+    }
+
+    /// The context `owner` has ended: ends once that is on record, or cannot be put there now. Before that nobody may hear that
+    /// it is gone, since a restart would bring it back.
+    pub async fn end_on_record(&self, owner: &str) {
+        self.end_context(owner);
+        self.ends_on_record(owner).await;
+    }
+
+    /// The same of a context as it was kept just now.
+    pub async fn kept_on_record(&self, owner: &str) {
+        self.ends_on_record(owner).await;
     }
 
     async fn ends_on_record(&self, owner: &str) {
