@@ -5,6 +5,8 @@ use super::support::{NfProcess, Protocol, SUPI, TempDir, request, try_request, w
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 /// Short timers, in proportion: a create without an answer counts as lost after a second and a half.
@@ -70,8 +72,9 @@ impl Network {
         self.running.insert(nf, NfProcess::spawn_with(&arguments, &TIMERS));
     }
 
-    fn kill(&mut self, nf: &str) {
-        self.running.remove(nf).unwrap().kill();
+    /// The lines that it had said, and nobody read.
+    fn kill(&mut self, nf: &str) -> Vec<String> {
+        self.running.remove(nf).unwrap().kill()
     }
 
     fn list(&self, nf: &str, path: &str) -> Vec<Value> {
@@ -115,13 +118,21 @@ impl Network {
         self.kill(nf);
         self.run(nf, Some(step));
         let amf = self.admin("amf", "");
-        let session = thread::spawn(move || live(&amf));
-        let mut has_stopped = false;
-        wait_until("it stands still, or the session is over", || {
-            has_stopped |= self.running[nf].is_stopped();
-            has_stopped || session.is_finished()
+        let ledgers = NFS.map(|nf| self.admin(nf, "/mock5g/v1/resources"));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let session = thread::spawn(move || {
+            live(&amf, &over);
+            come_to_rest(&ledgers, &over);
         });
-        self.kill(nf);
+        let mut said = None;
+        wait_until("it stands still, or the session is over", || {
+            said = self.running[nf].next_line();
+            said.is_some() || session.is_finished()
+        });
+        is_over.store(true, Relaxed);
+        let unread = self.kill(nf);
+        let has_stopped = said.iter().chain(&unread).any(|line| line.contains("stopped_at"));
         let _ = session.join();
         self.run(nf, None);
         self.settle();
@@ -135,41 +146,79 @@ impl Network {
     }
 }
 
-/// A session from its establishment to its release. Whoever is asked may be gone.
-fn live(amf: &str) {
-    establish(amf, SUPI);
-    release(amf, SUPI);
+/// A session from its establishment to its release; whether all of it went well. Whoever is asked may be gone, or stand
+/// still: then `is_over`.
+fn live(amf: &str, is_over: &AtomicBool) -> bool {
+    let is_established = establish(amf, SUPI, is_over);
+    let is_released = release(amf, SUPI);
+    is_established && is_released
 }
 
-fn establish(amf: &str, supi: &str) {
+/// How often the AMF has told an SMF that the gNB has its resources, the last that it does for an establishment.
+fn modified(amf: &str) -> Option<usize> {
+    let answer = try_request(Protocol::H2c, "GET", &format!("{amf}/mock5g/v1/events?after=0"), "", b"");
+    let events = answer.ok()?.json();
+    let is_modified = |event: &&Value| {
+        event["event"] == "upstream.answered"
+            && event["uri"].as_str().is_some_and(|uri| uri.ends_with("/modify"))
+    };
+    Some(events.as_array()?.iter().filter(is_modified).count())
+}
+
+/// What a session leaves to be done may go on after it; if an NF stands still or is killed meanwhile, this is given up.
+fn come_to_rest(ledgers: &[String], is_over: &AtomicBool) {
+    let is_settled = |ledger: &String| -> Option<bool> {
+        let answer = try_request(Protocol::H2c, "GET", ledger, "", b"").ok()?;
+        let resources = answer.json();
+        let state = |resource: &Value| resource["state"].as_str().unwrap_or_default().to_owned();
+        Some(!resources.as_array()?.iter().any(|resource| UNSETTLED.contains(&&*state(resource))))
+    };
+    let settled = || ledgers.iter().map(is_settled).collect::<Option<Vec<_>>>();
+    while !is_over.load(Relaxed) && settled().is_some_and(|all| all.contains(&false)) {
+        thread::yield_now();
+    }
+}
+
+/// Establishes a session, up to what follows the answer.
+fn establish(amf: &str, supi: &str, is_over: &AtomicBool) -> bool {
+    let before = modified(amf).unwrap_or_default();
     let session = json!({"supi": supi, "pduSessionId": 5, "maxRspTimeMs": 1000}).to_string();
     let sessions = format!("{amf}/mock5g/v1/amf/pdu-sessions");
-    let _ = try_request(Protocol::H2c, "POST", &sessions, "application/json", session.as_bytes());
+    let answer = try_request(Protocol::H2c, "POST", &sessions, "application/json", session.as_bytes());
+    let is_established = answer.is_ok_and(|answer| answer.status < 300);
+    while is_established && !is_over.load(Relaxed) && modified(amf) == Some(before) {
+        thread::yield_now();
+    }
+    is_established
 }
 
-fn release(amf: &str, supi: &str) {
+fn release(amf: &str, supi: &str) -> bool {
     let session = format!("{amf}/mock5g/v1/amf/pdu-sessions/{supi}/5");
-    let _ = try_request(Protocol::H2c, "DELETE", &session, "", b"");
+    let answer = try_request(Protocol::H2c, "DELETE", &session, "", b"");
+    answer.is_ok_and(|answer| answer.status < 300)
 }
 
 fn kill_at_every_step(nf: &'static str, first_port: u16) {
     let mut network = Network::start(&format!("crashes-{nf}"), first_port);
     let amf = network.admin("amf", "");
-    establish(&amf, BYSTANDER);
+    assert!(establish(&amf, BYSTANDER, &AtomicBool::new(false)));
     let bystander = network.there();
     assert!(bystander.len() >= 10, "{bystander:?}");
-    network.kill(nf);
-    network.run(nf, None);
-    live(&amf);
-    network.settle();
+    wait_until("a session lives from beginning to end after a restart", || {
+        network.kill(nf);
+        network.run(nf, None);
+        let all_is_well = live(&amf, &AtomicBool::new(false));
+        network.settle();
+        all_is_well
+    });
     let mut steps = network.steps(nf);
     // It comes before the line that says where the NF is.
     steps.retain(|step| !step.starts_with("journal.recovered"));
     let journaled = steps.iter().filter(|step| step.starts_with("journal.written")).count();
     assert!(journaled >= usize::from(nf != "udr") * 3, "{steps:?}");
-    let reached = steps.iter().filter(|step| network.survive(nf, step, &bystander)).count();
-    // What happens at once, and on a busy machine what is heard of it, differs from run to run.
-    assert!(reached * 2 > steps.len(), "only {reached} of {} steps were reached", steps.len());
+    let missed: Vec<_> = steps.iter().filter(|step| !network.survive(nf, step, &bystander)).collect();
+    // What happens at once differs from run to run.
+    assert!(missed.len() * 10 <= steps.len(), "of {} steps these were not reached: {missed:?}", steps.len());
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 #[path = "../sim/combination.rs"]
 mod combination;
+#[path = "../sim/crash_at.rs"]
+mod crash_at;
 #[path = "../sim/world.rs"]
 #[allow(dead_code)]
 mod world;
@@ -40,7 +42,7 @@ struct Caught {
 
 fn catch(fault: Fault) -> Caught {
     fault.plant();
-    let by = panics::quietly(|| by_seeds().or_else(by_sweep));
+    let by = panics::quietly(|| by_seeds().or_else(by_crashes).or_else(by_sweep));
     Fault::weed();
     Caught { fault, by }
 }
@@ -60,6 +62,11 @@ fn by_sweep() -> Option<String> {
     let calls = [&AMF_CREATE, &SMF_SUBSCRIBE, &SMF_REGISTER, &UDM_SUBSCRIBE, &UDM_REGISTER];
     let mut all = calls.into_iter().flat_map(|call| Combination::of(call));
     all.find(|combination| combination.fails()).map(|failed| format!("sweep: {}", failed.name()))
+}
+
+/// The first crash at a step of a UE's life after which something is left.
+fn by_crashes() -> Option<String> {
+    crash_at::all().find(|crash| crash.fails()).map(|failed| format!("crash: {}", failed.name()))
 }
 
 #[test]

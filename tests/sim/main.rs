@@ -4,6 +4,7 @@
 mod amf_registrations;
 mod clock;
 mod combination;
+mod crash_at;
 mod crashes;
 mod determinism;
 mod handover;

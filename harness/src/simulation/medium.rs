@@ -4,16 +4,18 @@ use super::dice::Dice;
 use sbi::journal::{
     Batch, Crash, Fence, MemoryStore, Opened, Records, RedbStore, SimulatedDisk, Store, StoreError,
 };
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The longest that a batch takes to be written.
-const MAX_LATENCY_MS: u64 = 12;
+/// How long a batch takes to be written, if nothing else is said.
+const LATENCY_MS: RangeInclusive<u64> = 0..=12;
 
 /// Outlives the NF that writes to it, as a disk does. Clones share it.
 #[derive(Clone)]
 pub struct Medium {
     kind: Kind,
+    latency_ms: RangeInclusive<u64>,
     dice: Dice,
 }
 
@@ -26,12 +28,18 @@ enum Kind {
 impl Medium {
     /// Records in memory: quick to simulate, and never torn.
     pub fn memory(dice: Dice) -> Self {
-        Medium { kind: Kind::Memory(MemoryStore::default()), dice }
+        Medium { kind: Kind::Memory(MemoryStore::default()), latency_ms: LATENCY_MS, dice }
     }
 
     /// A file on a simulated disk.
     pub fn disk(disk: SimulatedDisk, dice: Dice) -> Self {
-        Medium { kind: Kind::Disk(disk), dice }
+        Medium { kind: Kind::Disk(disk), latency_ms: LATENCY_MS, dice }
+    }
+
+    /// A batch takes so long to be written.
+    #[must_use]
+    pub fn taking(self, latency_ms: RangeInclusive<u64>) -> Self {
+        Medium { latency_ms, ..self }
     }
 
     /// Opens what it holds.
@@ -42,7 +50,8 @@ impl Medium {
     pub fn open(&self) -> Opened {
         let mut store = self.store();
         let records = store.read().expect("a journal that can be read after every crash");
-        Opened { store: Box::new(Slow { store, dice: self.dice.clone() }), records }
+        let (latency_ms, dice) = (self.latency_ms.clone(), self.dice.clone());
+        Opened { store: Box::new(Slow { store, latency_ms, dice }), records }
     }
 
     fn store(&self) -> Box<dyn Store> {
@@ -71,12 +80,13 @@ impl Medium {
 /// A store that takes its time: an NF may crash while it waits for what is not written yet.
 struct Slow {
     store: Box<dyn Store>,
+    latency_ms: RangeInclusive<u64>,
     dice: Dice,
 }
 
 impl Store for Slow {
     fn latency(&mut self) -> Duration {
-        Duration::from_millis(self.dice.between(0, MAX_LATENCY_MS))
+        Duration::from_millis(self.dice.between(*self.latency_ms.start(), *self.latency_ms.end()))
     }
 
     fn read(&mut self) -> Result<Records, StoreError> {

@@ -87,7 +87,7 @@ impl Core {
             return Ok(Outcome::GaveUp { answer: None, trace: served.trace });
         }
         let owner = format!("ue {} {supi}", served.request);
-        let ue = Ue { owner: owner.clone(), notified_as };
+        let ue = Ue { owner: owner.clone(), request: served.request, notified_as, taken_over: None };
         attempt.commit(owner.clone(), &Kept::Ue(supi.clone(), ue.clone())).await?;
         // Another AMF may have taken over while that was written.
         if self.registering.borrow().get(supi).is_some_and(|ue| ue.is_taken_over) {

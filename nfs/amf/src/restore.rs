@@ -20,7 +20,7 @@ pub(crate) enum Context {
 impl Core {
     /// Of two contexts for one thing the newer one has replaced the older one.
     pub(crate) fn restore(self: Rc<Self>, contexts: Vec<FoundContext>) -> Result<(), String> {
-        let mut replaced = Vec::new();
+        let (mut replaced, mut taken_over) = (Vec::new(), Vec::new());
         for found in contexts {
             let owner = found.owner.to_string();
             let older = match found.decode()? {
@@ -29,11 +29,22 @@ impl Core {
                     older.map(|older| older.owner)
                 }
                 Context::Ue(supi, ue) => {
-                    self.shard.ledger.delivered(&owner);
-                    self.ues.borrow_mut().insert(supi, Ue { owner, ..ue }).map(|older| older.owner)
+                    let ue = Ue { owner, request: found.request, ..ue };
+                    if ue.taken_over.is_some() {
+                        taken_over.push((supi, ue));
+                        continue;
+                    }
+                    self.shard.ledger.delivered(&ue.owner);
+                    self.ues.borrow_mut().insert(supi, ue).map(|older| older.owner)
                 }
             };
             replaced.extend(older);
+        }
+        for (supi, ue) in taken_over {
+            // Those of a UE that has come back since are its own.
+            let has_come_back = self.ues.borrow().contains_key(&supi);
+            let sessions = if has_come_back { Vec::new() } else { self.sessions_of(&supi) };
+            actix::spawn(self.clone().end_taken_over(sessions, Some(ue)));
         }
         actix::spawn(async move {
             for owner in replaced {

@@ -3,7 +3,7 @@
 
 use crate::amf::{Amf, Core};
 use crate::session::{Establishing, PduSession, SessionKey};
-use actix::{Context, Handler, Message};
+use actix::{Context, Handler, Message, ResponseFuture};
 use actix_web::web;
 use api::decode::decode;
 use api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification};
@@ -14,6 +14,7 @@ use sbi::event::{Facts, Kind};
 use sbi::party::Served;
 use sbi::problem::Cause;
 use sbi::server::{Failure, Reply, Shards};
+use std::rc::Rc;
 
 const SM_CONTEXT_STATUS: &str = "/namf-callback/v1/sm-context-status";
 
@@ -52,15 +53,29 @@ async fn notify(
 }
 
 impl Handler<StatusNotification> for Amf {
-    type Result = Result<Reply, Failure>;
+    type Result = ResponseFuture<Result<Reply, Failure>>;
 
     fn handle(&mut self, message: StatusNotification, _: &mut Context<Self>) -> Self::Result {
-        self.0.take_status(&message)
+        Box::pin(take_status(self.0.clone(), message))
+    }
+}
+
+/// The SMF forgets an SM context that it has told the end of: the answer leaves once this AMF has put that on record.
+async fn take_status(core: Rc<Core>, message: StatusNotification) -> Result<Reply, Failure> {
+    core.emit_status(&message);
+    let (is_established, is_establishing) = (core.is_established(&message), core.is_establishing(&message));
+    if message.status == ResourceStatus::RELEASED {
+        core.take_end(&message, is_establishing).await?;
+        core.shard.ledger.all_on_record().await;
+    }
+    match is_established || is_establishing {
+        true => Ok(Reply::no_content()),
+        false => Err(Failure::new(Cause::ContextNotFound, "no such SM context is in use")),
     }
 }
 
 impl Core {
-    fn take_status(&self, message: &StatusNotification) -> Result<Reply, Failure> {
+    fn emit_status(&self, message: &StatusNotification) {
         let party = &self.shard.party;
         let what = format!(
             "session {} of {}: {}",
@@ -68,26 +83,34 @@ impl Core {
             message.key.supi,
             message.status.as_str()
         );
-        let unknown = || Failure::new(Cause::ContextNotFound, "no such SM context is in use");
-        let mut sessions = self.sessions.borrow_mut();
-        let about = |session: &&PduSession| session.notified_as == message.notified_as;
-        let session = sessions.get(&message.key).filter(about);
+        let sessions = self.sessions.borrow();
+        let session = sessions.get(&message.key).filter(|session| session.notified_as == message.notified_as);
         let uri = session.map(|session| session.location.as_str().into());
         party.emit(Kind::StatusNotified, Facts { uri, ..message.served.facts(party).detail(what) });
-        let Some(session) = session else { return self.take_early_status(message).ok_or_else(unknown) };
-        if message.status == ResourceStatus::RELEASED {
-            self.shard.ledger.ended(&session.owner);
-            sessions.remove(&message.key);
-        }
-        Ok(Reply::no_content())
     }
 
-    /// The same of a session whose 201 was read, and which is being put on record.
-    fn take_early_status(&self, message: &StatusNotification) -> Option<Reply> {
-        let mut establishing = self.establishing.borrow_mut();
-        let about = |session: &&mut Establishing| session.notified_as == message.notified_as;
-        let session = establishing.get_mut(&message.key).filter(about)?;
-        session.is_released |= message.status == ResourceStatus::RELEASED;
-        Some(Reply::no_content())
+    fn is_established(&self, message: &StatusNotification) -> bool {
+        let about = |session: &PduSession| session.notified_as == message.notified_as;
+        self.sessions.borrow().get(&message.key).is_some_and(about)
+    }
+
+    fn is_establishing(&self, message: &StatusNotification) -> bool {
+        let about = |session: &Establishing| session.notified_as == message.notified_as;
+        self.establishing.borrow().get(&message.key).is_some_and(about)
+    }
+
+    /// A session whose 201 was read, and which is being put on record, ends right after that.
+    async fn take_end(&self, message: &StatusNotification, is_establishing: bool) -> Result<(), Failure> {
+        if is_establishing {
+            if let Some(establishing) = self.establishing.borrow_mut().get_mut(&message.key) {
+                establishing.is_released = true;
+            }
+            let _turn = self.shard.turn(&self.turns, message.key.clone(), &message.served).await?;
+        }
+        if self.is_established(message) {
+            let session = self.sessions.borrow_mut().remove(&message.key);
+            session.into_iter().for_each(|session| self.shard.ledger.ended(&session.owner));
+        }
+        Ok(())
     }
 }

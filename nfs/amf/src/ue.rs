@@ -2,8 +2,9 @@
 
 use crate::amf::{Amf, Core};
 use crate::release_pdu_session::{ReleasePduSession, release};
+use crate::restore::Context as Kept;
 use crate::session::SessionKey;
-use actix::{Context, Handler, Message};
+use actix::{Context, Handler, Message, ResponseFuture};
 use actix_web::web;
 use api::common::Supi;
 use api::decode::decode;
@@ -12,7 +13,7 @@ use api::nudm_uecm::{self, DeregistrationData, DeregistrationReason};
 use api::path::variable;
 use api::percent::encoded;
 use bytes::Bytes;
-use sbi::event::Kind;
+use sbi::event::{Kind, RequestId};
 use sbi::party::Served;
 use sbi::problem::Cause;
 use sbi::release::SlotKey;
@@ -32,8 +33,13 @@ pub(crate) struct Ue {
     /// Names in the ledger what was made for it.
     #[serde(skip)]
     pub(crate) owner: String,
+    #[serde(skip)]
+    pub(crate) request: RequestId,
     /// What the UDM's notifications about this registration are named by.
     pub(crate) notified_as: String,
+    /// Why it ends, if another AMF has taken over: what is left to be done for that is done after a crash too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) taken_over: Option<DeregistrationReason>,
 }
 
 /// A UE that is being registered.
@@ -104,16 +110,18 @@ async fn take_notification(
 }
 
 impl Handler<Notification> for Amf {
-    type Result = Result<Reply, Failure>;
+    type Result = ResponseFuture<Result<Reply, Failure>>;
 
     fn handle(&mut self, message: Notification, _: &mut Context<Self>) -> Self::Result {
-        self.0.clone().take_news(&message)
+        Box::pin(self.0.clone().take_news(message))
     }
 }
 
 impl Core {
-    fn take_news(self: Rc<Self>, message: &Notification) -> Result<Reply, Failure> {
-        if !self.is_about_us(message) {
+    /// The UDM tells the end of a registration until it hears: the answer leaves once that end is on record.
+    async fn take_news(self: Rc<Self>, message: Notification) -> Result<Reply, Failure> {
+        if !self.is_about_us(&message) {
+            self.shard.ledger.all_on_record().await;
             return Err(Failure::new(Cause::ContextNotFound, "no such registration is in use"));
         }
         let what = match &message.news {
@@ -123,8 +131,9 @@ impl Core {
         let party = &self.shard.party;
         let told = message.served.facts(party).detail(format!("{}: {what}", message.supi));
         party.emit(Kind::StatusNotified, told);
-        if let News::Deregistered(reason) = &message.news {
-            self.forget_taken_over(&message.supi, &message.notified_as, reason);
+        if let News::Deregistered(reason) = message.news {
+            self.clone().forget_taken_over(&message.supi, &message.notified_as, reason);
+            self.shard.ledger.all_on_record().await;
         }
         Ok(Reply::no_content())
     }
@@ -137,24 +146,31 @@ impl Core {
 
     /// The registration is another AMF's: nothing of ours may be purged or put back there. Its sessions are released if the
     /// UE begins anew or may no longer; if it has only moved, they are the other AMF's.
-    fn forget_taken_over(self: Rc<Self>, supi: &Supi, notified_as: &str, reason: &DeregistrationReason) {
+    fn forget_taken_over(self: Rc<Self>, supi: &Supi, notified_as: &str, reason: DeregistrationReason) {
         let slot = SlotKey::Uri(self.registration_uri(supi).into());
         self.shard.ledger.ended_in_slot(&slot);
         self.shard.ledger.forget_beneath(&slot);
         if let Some(registering) = self.registering.borrow_mut().get_mut(supi) {
             registering.is_taken_over |= registering.notified_as == notified_as;
         }
-        let has_moved = *reason == DeregistrationReason::UE_REGISTRATION_AREA_CHANGE;
+        let has_moved = reason == DeregistrationReason::UE_REGISTRATION_AREA_CHANGE;
         if has_moved {
             self.hand_over_sessions(supi);
         }
-        let (supi, ue) = (supi.clone(), self.ues.borrow_mut().remove(supi));
-        actix::spawn(async move {
-            self.clone().release_sessions(&supi).await;
-            if let Some(ue) = ue {
-                self.shard.ledger.disown(&ue.owner).await;
-            }
-        });
+        let ue = self.ues.borrow_mut().remove(supi).map(|ue| Ue { taken_over: Some(reason), ..ue });
+        if let Some(ue) = &ue {
+            self.shard.ledger.keep_context(&ue.owner, ue.request, &Kept::Ue(supi.clone(), ue.clone()));
+        }
+        let sessions = self.sessions_of(supi);
+        actix::spawn(self.end_taken_over(sessions, ue));
+    }
+
+    /// Ends what is left of a registration that is another AMF's.
+    pub(crate) async fn end_taken_over(self: Rc<Self>, sessions: Vec<SessionKey>, ue: Option<Ue>) {
+        self.clone().release_sessions(sessions).await;
+        if let Some(ue) = ue {
+            self.shard.ledger.disown(&ue.owner).await;
+        }
     }
 
     /// Forgets the sessions of a UE, and releases nothing.
@@ -165,14 +181,15 @@ impl Core {
         }
     }
 
-    /// Releases the sessions of a UE; one that is being established once it is.
-    async fn release_sessions(self: Rc<Self>, supi: &Supi) {
-        for SessionKey { supi, pdu_session_id } in self.sessions_of(supi) {
+    /// Releases sessions; one that is being established once it is.
+    async fn release_sessions(self: Rc<Self>, sessions: Vec<SessionKey>) {
+        for SessionKey { supi, pdu_session_id } in sessions {
             release(self.clone(), ReleasePduSession { supi, pdu_session_id }).await;
         }
     }
 
-    fn sessions_of(&self, supi: &Supi) -> Vec<SessionKey> {
+    /// The sessions that a UE has or is about to have.
+    pub(crate) fn sessions_of(&self, supi: &Supi) -> Vec<SessionKey> {
         let (established, establishing) = (self.sessions.borrow(), self.establishing.borrow());
         established.keys().chain(establishing.keys()).filter(|key| key.supi == *supi).cloned().collect()
     }
@@ -180,7 +197,7 @@ impl Core {
     /// Releases whatever was made for a UE, its sessions first; whether it was registered.
     pub(crate) async fn forget_ue(self: Rc<Self>, supi: &Supi) -> bool {
         let Some(ue) = self.ues.borrow_mut().remove(supi) else { return false };
-        self.clone().release_sessions(supi).await;
+        self.clone().release_sessions(self.sessions_of(supi)).await;
         self.shard.ledger.disown(&ue.owner).await;
         true
     }

@@ -164,6 +164,8 @@ faults! {
     WorkOn,
     /// A success that could not be handed over counts as delivered.
     UndeliveredIsDelivered,
+    /// A create is refused before the end of what was on record for it is on record too.
+    RefuseBeforeTheEnd,
     /// A create leaves before its intent is on record.
     IntendLater,
     /// A success leaves before its context is on record.

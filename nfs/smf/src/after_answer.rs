@@ -79,21 +79,20 @@ impl Core {
         let Some(Some(session)) = unregistered else { return Ok(()) };
         let mut attempt = Attempt::begin(&self.shard.ledger, *served);
         self.register(&mut attempt, &session).await?;
-        let Some(held) = self.held(reference, |held| Held { is_registered: true, ..held.clone() }) else {
+        let registered = self.held(reference, |held| Held { is_registered: true, ..held.clone() });
+        let Some(held) = registered.filter(|held| !held.is_ending) else {
             return Ok(()); // The attempt gives up: its context has ended meanwhile.
         };
         attempt.commit(reference, &held).await?;
-        self.contexts.borrow_mut().get_mut(reference).into_iter().for_each(|held| {
-            held.is_registered = true;
-            // It may have been modified while that was written.
-            self.shard.ledger.keep_context(reference, held.request, held);
-        });
+        self.held(reference, |held| held.is_registered = true);
+        // It may have been modified while that was written.
+        self.keep(reference);
         self.shard.ledger.delivered(reference);
         Ok(())
     }
 
-    fn held<T>(&self, reference: &str, look: impl FnOnce(&Held) -> T) -> Option<T> {
-        self.contexts.borrow_mut().get_mut(reference).map(|held| look(held))
+    fn held<T>(&self, reference: &str, look: impl FnOnce(&mut Held) -> T) -> Option<T> {
+        self.contexts.borrow_mut().get_mut(reference).map(look)
     }
 
     /// Where to reach the AMF that created the context.
@@ -150,7 +149,9 @@ impl Core {
     /// UDM, then UE and AMF are told.
     async fn begin_to_end(&self, reference: &str) -> Option<(Held, Option<Call>)> {
         let ending = Some(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
-        let held = self.held(reference, |held| Held { ending: ending.clone(), ..held.clone() })?;
+        let held =
+            self.held(reference, |held| Held { ending, ..held.clone() }).filter(|held| !held.is_ending)?;
+        self.contexts.borrow_mut().begin_to_end(reference);
         self.shard.ledger.keep_context(reference, held.request, &held);
         self.shard.ledger.kept_on_record(reference).await;
         if self.contexts.borrow_mut().remove(reference).is_none() {

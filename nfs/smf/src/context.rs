@@ -47,6 +47,9 @@ pub(crate) struct Held {
     /// It ends, and its AMF has not heard of that yet: why. Kept on record alone.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) ending: Option<Cause>,
+    /// Its end is on its way to the record: nothing of it may be put there any more.
+    #[serde(skip)]
+    pub(crate) is_ending: bool,
     /// The request that created it.
     #[serde(skip)]
     pub(crate) request: RequestId,
@@ -69,6 +72,12 @@ impl SmContexts {
     pub(crate) fn get_mut(&mut self, reference: &str) -> Option<&mut Held> {
         let key = self.by_reference.get(reference)?;
         self.by_session.get_mut(key, reference)
+    }
+
+    /// Its end is about to be put on record; whether it is there.
+    pub(crate) fn begin_to_end(&mut self, reference: &str) -> bool {
+        let held = self.get_mut(reference);
+        held.map(|held| held.is_ending = true).is_some()
     }
 
     pub(crate) fn session_of(&self, reference: &str) -> Option<SessionKey> {

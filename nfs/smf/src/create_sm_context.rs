@@ -52,6 +52,7 @@ pub(crate) async fn create(core: Rc<Core>, message: CreateSmContext) -> Result<R
         user_plane: UpCnxState::DEACTIVATED,
         originated,
         ending: None,
+        is_ending: false,
         request: served.request,
     };
     let committed = attempt.commit(core.new_reference(), &held).await?;

@@ -13,9 +13,7 @@ use sbi::server::{Failure, Reply};
 /// Carries out the procedure.
 pub(crate) fn modify(core: &Core, message: &ModifySmContext) -> Result<Reply, Failure> {
     let reply = change(core, message)?;
-    if let Some(held) = core.contexts.borrow_mut().get_mut(&message.reference) {
-        core.shard.ledger.keep_context(&message.reference, held.request, held);
-    }
+    core.keep(&message.reference);
     Ok(reply)
 }
 

@@ -11,6 +11,7 @@ use http::Method;
 use sbi::client::{Call, Upstream};
 use sbi::event::Kind;
 use sbi::party::Served;
+use sbi::release::OwnerKey;
 use sbi::server::{Failure, Reply};
 use std::rc::Rc;
 
@@ -27,17 +28,28 @@ pub(crate) async fn release(core: Rc<Core>, message: ReleaseSmContext) -> Result
 
 impl Core {
     pub(crate) async fn remove(&self, reference: &str) -> Option<Held> {
-        self.contexts.borrow_mut().get_mut(reference)?;
+        if !self.contexts.borrow_mut().begin_to_end(reference) {
+            return None;
+        }
         // As long as it is not on record, it is not gone for anybody else either.
         self.shard.ledger.end_on_record(reference).await;
+        self.remove_ended(reference).await
+    }
+
+    async fn remove_ended(&self, reference: &str) -> Option<Held> {
         let held = self.contexts.borrow_mut().remove(reference)?;
-        self.shard.ledger.disown(reference).await;
+        self.shard.ledger.release_owned(reference).await;
         Some(held)
     }
 
-    /// Ends a context whose 201 could not be handed over.
-    pub(crate) async fn end(&self, reference: &str) {
-        let _ = self.remove(reference).await;
+    /// Ends a context whose 201 could not be handed over; ends once that is on record.
+    pub(crate) async fn end_undelivered(self: Rc<Self>, reference: OwnerKey) {
+        if !self.contexts.borrow_mut().begin_to_end(&reference) {
+            return;
+        }
+        let (core, undelivered) = (self.clone(), reference.clone());
+        let rest = async move { drop(core.remove_ended(&undelivered).await) };
+        self.shard.ledger.end_in_background(&reference, rest).await;
     }
 
     /// The 201 of `reference` was handed over: the contexts that it replaces end.

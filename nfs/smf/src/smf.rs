@@ -19,6 +19,7 @@ use sbi::turns::Turns;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -163,20 +164,19 @@ impl Handler<SdmNotify> for Smf {
 }
 
 impl Handler<Handover> for Smf {
-    type Result = ();
+    type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
+    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) -> Self::Result {
         let (core, reference) = (self.0.clone(), handover.owner);
-        let end = async move {
-            match handover.delivered {
-                true => {
-                    core.end_replaced(&reference).await;
-                    after_answer::go_on(core, reference).await;
-                }
-                false => core.end(&reference).await,
-            }
+        if !handover.delivered {
+            return Box::pin(async move { core.end_undelivered(reference).await });
+        }
+        let go_on = async move {
+            core.end_replaced(&reference).await;
+            after_answer::go_on(core, reference).await;
         };
-        context.spawn(end.into_actor(self));
+        context.spawn(go_on.into_actor(self));
+        Box::pin(ready(()))
     }
 }
 
@@ -231,6 +231,14 @@ impl Core {
             }
         });
         Ok(())
+    }
+
+    /// Puts an SM context on record as it is now, unless it ends.
+    pub(crate) fn keep(&self, reference: &str) {
+        let mut contexts = self.contexts.borrow_mut();
+        if let Some(held) = contexts.get_mut(reference).filter(|held| !held.is_ending) {
+            self.shard.ledger.keep_context(reference, held.request, held);
+        }
     }
 
     /// The URI of an SM context.

@@ -137,8 +137,8 @@ impl Core {
     }
 
     /// It was not: what was made for it ends, and what it would have replaced lives on. A subscription that another
-    /// answer names too stays as long as that one may still arrive, or has.
-    pub(crate) async fn drop_owner(&self, owner: &str) {
+    /// answer names too stays as long as that one may still arrive, or has. Ends once that is on record.
+    pub(crate) async fn drop_owner(&self, owner: &OwnerKey) {
         let named = parse(owner);
         if let Some(Owned::Subscription(key)) = &named
             && let Some(subscription) = self.subscriptions.borrow_mut().get_mut(key, owner)
@@ -156,6 +156,8 @@ impl Core {
             Some(Owned::Subscription(key)) => drop(self.subscriptions.borrow_mut().remove(&key, owner)),
             None => {}
         }
-        self.shard.ledger.disown(owner).await;
+        let (ledger, undelivered) = (self.shard.ledger.clone(), owner.clone());
+        let rest = async move { ledger.release_owned(&undelivered).await };
+        self.shard.ledger.end_in_background(owner, rest).await;
     }
 }

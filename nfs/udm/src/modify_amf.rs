@@ -46,6 +46,9 @@ impl Core {
         if written.is_some_and(|written| served.is_late_and_older_than(written, now)) {
             return Err(Failure::TimedOut);
         }
+        if written.is_none() {
+            self.shard.ledger.all_on_record().await;
+        }
         let registered = match self.known_amf(supi, &self.amf_slot(supi)) {
             Some(known) => known,
             None => self.shard.client().ask(served, self.amf_registration_call(supi)).await?.json(),

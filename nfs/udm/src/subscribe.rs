@@ -70,10 +70,12 @@ pub(crate) fn expiry(text: &str) -> Result<i64, Failure> {
 pub(crate) async fn delete(core: Rc<Core>, message: Unsubscribe) -> Result<Reply, Failure> {
     let key = SubscriptionKey { supi: message.supi, id: message.id };
     let _turn = core.shard.turn(&core.subscription_turns, key.supi.clone(), &message.served).await?;
-    match core.end_subscription(&key).await {
-        true => Ok(Reply::no_content()),
-        false => Err(no_subscription(&key.id)),
+    if core.end_subscription(&key).await {
+        return Ok(Reply::no_content());
     }
+    // It may just have ended by itself.
+    core.shard.ledger.all_on_record().await;
+    Err(no_subscription(&key.id))
 }
 
 fn no_subscription(id: &str) -> Failure {

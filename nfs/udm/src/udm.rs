@@ -18,6 +18,7 @@ use sbi::release::{FoundContext, OwnerKey};
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
 use sbi::turns::Turns;
 use std::cell::{Cell, RefCell};
+use std::future::ready;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -144,16 +145,16 @@ impl Handler<data_change::DataChange> for Udm {
 }
 
 impl Handler<Handover> for Udm {
-    type Result = ();
+    type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
+    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) -> Self::Result {
         let core = self.0.clone();
-        if handover.delivered {
-            let replaced = core.keep(&handover.owner);
-            context.spawn(async move { core.end_replaced(replaced).await }.into_actor(self));
-        } else {
-            context.spawn(async move { core.drop_owner(&handover.owner).await }.into_actor(self));
+        if !handover.delivered {
+            return Box::pin(async move { core.drop_owner(&handover.owner).await });
         }
+        let replaced = core.keep(&handover.owner);
+        context.spawn(async move { core.end_replaced(replaced).await }.into_actor(self));
+        Box::pin(ready(()))
     }
 }
 

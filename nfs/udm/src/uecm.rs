@@ -181,6 +181,7 @@ impl Core {
                 false => Ok(registration.value.smf_instance_id),
             };
         }
+        self.shard.ledger.all_on_record().await;
         // What a request that was given up left in the UDR is as good as gone: its release is under way.
         let registration: Option<SmfRegistration> =
             match self.shard.ledger.beneath(&self.registration_slot(key)) {

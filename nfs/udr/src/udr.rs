@@ -11,6 +11,7 @@ use sbi::party::{NfType, Served};
 use sbi::problem::Cause;
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, Shards};
 use serde::{Deserialize, Serialize};
+use std::future::ready;
 use std::sync::Arc;
 
 /// What a UDR needs: the data, shared by its workers.
@@ -128,12 +129,20 @@ async fn on_record(journal: &Journal) -> Result<(), Failure> {
 }
 
 impl Handler<Handover> for Udr {
-    type Result = ();
+    type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, handover: Handover, _: &mut Context<Self>) {
-        if !handover.delivered {
-            undo(&self.repository, &handover.owner);
+    fn handle(&mut self, handover: Handover, _: &mut Context<Self>) -> Self::Result {
+        if handover.delivered {
+            return Box::pin(ready(()));
         }
+        undo(&self.repository, &handover.owner);
+        let journal = self.shard.party.journal.clone();
+        Box::pin(async move {
+            if let Some(journal) = journal {
+                // What cannot be written now is tried again.
+                let _ = on_record(&journal).await;
+            }
+        })
     }
 }
 

@@ -84,16 +84,17 @@ impl NfProcess {
         nf
     }
 
-    /// Whether it has said on stdout that it stands still.
-    pub fn is_stopped(&self) -> bool {
-        self.stdout.try_recv().is_ok_and(|line| line.contains("stopped_at"))
+    /// The next line on stdout, if it has said one that was not read yet.
+    pub fn next_line(&self) -> Option<String> {
+        self.stdout.try_recv().ok()
     }
 
-    /// Kills it with SIGKILL, whatever it is at.
-    pub fn kill(mut self) {
+    /// Kills it with SIGKILL, whatever it is at; the lines on stdout that were not read yet.
+    pub fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.ready = Value::Null;
+        self.stdout.iter().collect()
     }
 
     /// The next lines on stdout.

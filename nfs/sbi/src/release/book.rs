@@ -88,6 +88,7 @@ pub(super) enum Wait<'a> {
     Intent(ObligationId),
     Context(&'a str),
     End(&'a str),
+    All,
 }
 
 impl Ledger {
@@ -177,7 +178,7 @@ impl Ledger {
         let is_later = match why {
             Wait::Intent(_) => planted!(IntendLater),
             Wait::Context(_) => planted!(AcknowledgeBeforeTheWrite),
-            Wait::End(_) => false,
+            Wait::End(_) | Wait::All => false,
         };
         if is_later {
             return Ok(());
@@ -197,6 +198,7 @@ impl Ledger {
             }),
             Wait::Context(owner) => Some(Facts::default().detail(format!("the context {owner}"))),
             Wait::End(owner) => Some(Facts::default().detail(format!("the end of {owner}"))),
+            Wait::All => return,
         };
         party.emit(Kind::JournalWritten, facts.unwrap_or_default());
     }

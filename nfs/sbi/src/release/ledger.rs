@@ -18,7 +18,7 @@ use smallvec::smallvec;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// How many created resources of a shard may be unsettled, committed ones included. Beyond it nothing more is created.
 pub const MAX_UNSETTLED: usize = 1_000_000;
@@ -348,6 +348,11 @@ impl Ledger {
     /// release had its first answer, or `release.wait_ms`.
     pub async fn disown(&self, owner: &str) {
         self.end_on_record(owner).await;
+        self.release_owned(owner).await;
+    }
+
+    /// The second half of that: the end of `owner` is on record.
+    pub async fn release_owned(&self, owner: &str) {
         self.leave_all(&Holder::Owner(owner.into())).await;
     }
 
@@ -355,7 +360,7 @@ impl Ledger {
     /// [`Ledger::disown`].
     pub async fn let_go(&self, owner: &str) {
         self.ends_on_record(owner).await;
-        self.leave_all(&Holder::Owner(owner.into())).await;
+        self.release_owned(owner).await;
     }
 
     /// The context `owner` has ended: ends once that is on record, or cannot be put there now. Before that nobody may hear that
@@ -365,15 +370,35 @@ impl Ledger {
         self.ends_on_record(owner).await;
     }
 
+    /// The same; what ends the context goes on by itself.
+    pub async fn end_in_background(&self, owner: &OwnerKey, rest: impl Future<Output = ()> + 'static) {
+        let (ledger, owner, (tell, told)) = (self.clone(), owner.clone(), oneshot::channel());
+        tokio::task::spawn_local(async move {
+            ledger.end_on_record(&owner).await;
+            let _ = tell.send(());
+            rest.await;
+        });
+        let _ = told.await;
+    }
+
     /// The same of a context as it was kept just now.
     pub async fn kept_on_record(&self, owner: &str) {
         self.ends_on_record(owner).await;
     }
 
+    /// The same of whatever has ended up to now: who asks for what is not there any more hears so only then.
+    pub async fn all_on_record(&self) {
+        self.wait_for(Wait::All).await;
+    }
+
     async fn ends_on_record(&self, owner: &str) {
+        self.wait_for(Wait::End(owner)).await;
+    }
+
+    async fn wait_for(&self, what: Wait<'_>) {
         self.0.ending.set(self.0.ending.get() + 1);
         // What cannot be written now is tried again; the releases do not wait for that.
-        let _ = self.on_record(Wait::End(owner)).await;
+        let _ = self.on_record(what).await;
         self.0.ending.set(self.0.ending.get() - 1);
     }
 

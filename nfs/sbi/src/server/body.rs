@@ -227,9 +227,9 @@ impl ResponseBody {
         }
     }
 
-    /// Whether something was made for this answer.
-    pub(super) fn has_delivery(&self) -> bool {
-        self.delivery.is_some()
+    /// What was made for this answer.
+    pub(super) fn take_delivery(&mut self) -> Option<Delivery> {
+        self.delivery.take()
     }
 
     /// Counts as handed over from now on.

@@ -20,7 +20,7 @@ impl Front {
         let end = match outcome {
             Outcome::TimedOut => self.refuse(arrival).await,
             Outcome::Answer(answer) if self.is_over(arrival) => {
-                self.undeliverable(arrival, answer, "its client's time is over");
+                self.undeliverable(arrival, answer, "its client's time is over").await;
                 self.refuse(arrival).await
             }
             Outcome::Answer(mut answer) => {
@@ -28,7 +28,7 @@ impl Front {
                     answer.body_mut().delivered();
                 }
                 if gone.is_gone() {
-                    self.undeliverable(arrival, answer, "its client is gone");
+                    self.undeliverable(arrival, answer, "its client is gone").await;
                     return Err(h2::Reason::CANCEL.into());
                 }
                 Ok(self.shape(arrival, answer).await)
@@ -42,13 +42,11 @@ impl Front {
     }
 
     /// Lets go of an answer. If it was a success, what it had made is released by its delivery.
-    fn undeliverable(&self, arrival: &Arrival, answer: hyper::Response<ResponseBody>, why: &str) {
-        let was_success = answer.body().has_delivery();
+    async fn undeliverable(&self, arrival: &Arrival, mut answer: hyper::Response<ResponseBody>, why: &str) {
+        let Some(delivery) = answer.body_mut().take_delivery() else { return };
         // The NF is told first: who hears the event finds the release on its way.
-        drop(answer);
-        if was_success {
-            self.party.emit(Kind::ResponseUndeliverable, self.facts(arrival).detail(why));
-        }
+        delivery.refused().await;
+        self.party.emit(Kind::ResponseUndeliverable, self.facts(arrival).detail(why));
     }
 
     /// 504 `TIMED_OUT_REQUEST` once the deadline has passed (before it, the statement would not be true), or nothing.

@@ -5,7 +5,7 @@ use crate::release::{Committed, OwnerKey};
 use actix::Recipient;
 
 /// Tells an actor whether the answer to a create or update was handed to its client. If it was, what the new context
-/// replaces ends; if not, the new one does.
+/// replaces ends; if not, the new one does, and the actor is through with the message when that is on record.
 #[derive(actix::Message, Debug, Clone)]
 #[rtype(result = "()")]
 pub struct Handover {
@@ -19,6 +19,7 @@ pub struct Handover {
 pub struct Delivery {
     actor: Recipient<Handover>,
     handover: Handover,
+    is_told: bool,
 }
 
 impl Delivery {
@@ -29,12 +30,28 @@ impl Delivery {
 
     /// The delivery of something made in this NF alone, under the name `owner`.
     pub fn local(owner: impl Into<OwnerKey>, actor: Recipient<Handover>) -> Self {
-        Delivery { actor, handover: Handover { owner: owner.into(), delivered: false } }
+        Delivery { actor, handover: Handover { owner: owner.into(), delivered: false }, is_told: false }
     }
 
     /// The answer was handed over.
     pub(super) fn done(mut self) {
         self.handover.delivered = true;
+    }
+
+    /// The answer will never be; ends when the actor has put that on record: a client that hears of a refusal takes nothing
+    /// to be there, and a restart may not bring it back.
+    pub(super) async fn refused(mut self) {
+        if planted!(RefuseBeforeTheEnd) {
+            return;
+        }
+        self.is_told = true;
+        // An actor that is gone holds nothing any more.
+        let _ = self.actor.send(self.outcome()).await;
+    }
+
+    fn outcome(&self) -> Handover {
+        let delivered = self.handover.delivered || planted!(UndeliveredIsDelivered);
+        Handover { delivered, ..self.handover.clone() }
     }
 }
 
@@ -46,7 +63,8 @@ impl std::fmt::Debug for Delivery {
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        self.handover.delivered |= planted!(UndeliveredIsDelivered);
-        self.actor.do_send(self.handover.clone());
+        if !self.is_told {
+            self.actor.do_send(self.outcome());
+        }
     }
 }
