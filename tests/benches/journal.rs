@@ -14,6 +14,10 @@ const AT_ONCE: u64 = 64;
 const SESSIONS: u64 = 2_000;
 const ROUNDS: usize = 5;
 
+/// That of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Of how many rounds in memory a journal that survives the process takes the time of one, at least.
 const MUST_HOLD: f64 = 0.7;
 

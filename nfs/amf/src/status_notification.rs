@@ -60,13 +60,11 @@ impl Handler<StatusNotification> for Amf {
     }
 }
 
-/// The SMF forgets an SM context that it has told the end of: the answer leaves once this AMF has put that on record.
 async fn take_status(core: Rc<Core>, message: StatusNotification) -> Result<Reply, Failure> {
     core.emit_status(&message);
     let (is_established, is_establishing) = (core.is_established(&message), core.is_establishing(&message));
     if message.status == ResourceStatus::RELEASED {
         core.take_end(&message, is_establishing).await?;
-        core.shard.ledger.all_on_record().await;
     }
     match is_established || is_establishing {
         true => Ok(Reply::no_content()),

@@ -1,7 +1,7 @@
 //! The UEs that an AMF has registered, and what the UDM tells of them: TS 29.503 §5.3.2.3 and §5.2.2.5 (Rel-17).
 
 use crate::amf::{Amf, Core};
-use crate::release_pdu_session::{ReleasePduSession, release};
+use crate::release_pdu_session::release;
 use crate::restore::Context as Kept;
 use crate::session::SessionKey;
 use actix::{Context, Handler, Message, ResponseFuture};
@@ -33,6 +33,7 @@ pub(crate) struct Ue {
     /// Names in the ledger what was made for it.
     #[serde(skip)]
     pub(crate) owner: String,
+    /// The request that registered it.
     #[serde(skip)]
     pub(crate) request: RequestId,
     /// What the UDM's notifications about this registration are named by.
@@ -48,6 +49,12 @@ pub(crate) struct Registering {
     pub(crate) notified_as: String,
     /// Another AMF has registered the UE meanwhile.
     pub(crate) is_taken_over: bool,
+}
+
+/// A session, and the attempt that established it.
+pub(crate) struct Named {
+    key: SessionKey,
+    notified_as: String,
 }
 
 /// Where the UDM shall tell of a UE. Each registration has a name of its own: what is told late of an older one does not
@@ -118,10 +125,8 @@ impl Handler<Notification> for Amf {
 }
 
 impl Core {
-    /// The UDM tells the end of a registration until it hears: the answer leaves once that end is on record.
     async fn take_news(self: Rc<Self>, message: Notification) -> Result<Reply, Failure> {
         if !self.is_about_us(&message) {
-            self.shard.ledger.all_on_record().await;
             return Err(Failure::new(Cause::ContextNotFound, "no such registration is in use"));
         }
         let what = match &message.news {
@@ -132,7 +137,12 @@ impl Core {
         let told = message.served.facts(party).detail(format!("{}: {what}", message.supi));
         party.emit(Kind::StatusNotified, told);
         if let News::Deregistered(reason) = message.news {
-            self.clone().forget_taken_over(&message.supi, &message.notified_as, reason);
+            let is_registering = self.clone().forget_taken_over(&message.supi, &message.notified_as, reason);
+            if is_registering {
+                // It ends as soon as it is on record.
+                let _turn = self.shard.turn(&self.ue_turns, message.supi.clone(), &message.served).await?;
+            }
+            // The UDM tells it until it hears.
             self.shard.ledger.all_on_record().await;
         }
         Ok(Reply::no_content())
@@ -145,14 +155,21 @@ impl Core {
     }
 
     /// The registration is another AMF's: nothing of ours may be purged or put back there. Its sessions are released if the
-    /// UE begins anew or may no longer; if it has only moved, they are the other AMF's.
-    fn forget_taken_over(self: Rc<Self>, supi: &Supi, notified_as: &str, reason: DeregistrationReason) {
+    /// UE begins anew or may no longer; if it has only moved, they are the other AMF's. Whether it is being registered.
+    fn forget_taken_over(
+        self: Rc<Self>,
+        supi: &Supi,
+        notified_as: &str,
+        reason: DeregistrationReason,
+    ) -> bool {
         let slot = SlotKey::Uri(self.registration_uri(supi).into());
         self.shard.ledger.ended_in_slot(&slot);
         self.shard.ledger.forget_beneath(&slot);
-        if let Some(registering) = self.registering.borrow_mut().get_mut(supi) {
-            registering.is_taken_over |= registering.notified_as == notified_as;
-        }
+        let is_registering = {
+            let mut registering = self.registering.borrow_mut();
+            let registering = registering.get_mut(supi).filter(|ue| ue.notified_as == notified_as);
+            registering.map(|ue| ue.is_taken_over = true).is_some()
+        };
         let has_moved = reason == DeregistrationReason::UE_REGISTRATION_AREA_CHANGE;
         if has_moved {
             self.hand_over_sessions(supi);
@@ -163,10 +180,11 @@ impl Core {
         }
         let sessions = self.sessions_of(supi);
         actix::spawn(self.end_taken_over(sessions, ue));
+        is_registering
     }
 
     /// Ends what is left of a registration that is another AMF's.
-    pub(crate) async fn end_taken_over(self: Rc<Self>, sessions: Vec<SessionKey>, ue: Option<Ue>) {
+    pub(crate) async fn end_taken_over(self: Rc<Self>, sessions: Vec<Named>, ue: Option<Ue>) {
         self.clone().release_sessions(sessions).await;
         if let Some(ue) = ue {
             self.shard.ledger.disown(&ue.owner).await;
@@ -181,24 +199,32 @@ impl Core {
         }
     }
 
-    /// Releases sessions; one that is being established once it is.
-    async fn release_sessions(self: Rc<Self>, sessions: Vec<SessionKey>) {
-        for SessionKey { supi, pdu_session_id } in sessions {
-            release(self.clone(), ReleasePduSession { supi, pdu_session_id }).await;
+    /// Releases sessions; one that is being established once it is, and none that has been established since.
+    async fn release_sessions(self: Rc<Self>, sessions: Vec<Named>) {
+        for Named { key, notified_as } in sessions {
+            release(self.clone(), key, Some(&notified_as)).await;
         }
     }
 
     /// The sessions that a UE has or is about to have.
-    pub(crate) fn sessions_of(&self, supi: &Supi) -> Vec<SessionKey> {
+    pub(crate) fn sessions_of(&self, supi: &Supi) -> Vec<Named> {
         let (established, establishing) = (self.sessions.borrow(), self.establishing.borrow());
-        established.keys().chain(establishing.keys()).filter(|key| key.supi == *supi).cloned().collect()
+        let established = established.iter().map(|(key, session)| (key, &session.notified_as));
+        let establishing = establishing.iter().map(|(key, session)| (key, &session.notified_as));
+        let of_ue = established.chain(establishing).filter(|(key, _)| key.supi == *supi);
+        of_ue.map(|(key, name)| Named { key: key.clone(), notified_as: name.clone() }).collect()
     }
 
     /// Releases whatever was made for a UE, its sessions first; whether it was registered.
     pub(crate) async fn forget_ue(self: Rc<Self>, supi: &Supi) -> bool {
-        let Some(ue) = self.ues.borrow_mut().remove(supi) else { return false };
+        let Some(owner) = self.ues.borrow().get(supi).map(|ue| ue.owner.clone()) else { return false };
         self.clone().release_sessions(self.sessions_of(supi)).await;
-        self.shard.ledger.disown(&ue.owner).await;
+        // Another AMF may have taken over meanwhile.
+        let is_ours = self.ues.borrow().get(supi).is_some_and(|ue| ue.owner == owner);
+        if is_ours {
+            self.ues.borrow_mut().remove(supi);
+            self.shard.ledger.disown(&owner).await;
+        }
         true
     }
 

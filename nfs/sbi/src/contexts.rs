@@ -20,6 +20,11 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
         self.0.get(key).and_then(|stack| stack.last())
     }
 
+    /// All contexts of `key`, oldest first.
+    pub fn of(&self, key: &K) -> impl DoubleEndedIterator<Item = &(OwnerKey, C)> {
+        self.0.get(key).into_iter().flatten()
+    }
+
     /// The context `owner` of `key`.
     pub fn get_mut(&mut self, key: &K, owner: &str) -> Option<&mut C> {
         self.0.get_mut(key)?.iter_mut().find(|(other, _)| &**other == owner).map(|(_, context)| context)
@@ -42,6 +47,14 @@ impl<K: Ord + Clone, C> Contexts<K, C> {
             self.0.remove(key);
         }
         Some(context)
+    }
+
+    /// Removes those of `key` that are `wanted`, oldest first: their owners.
+    pub fn remove_those(&mut self, key: &K, wanted: impl Fn(&C) -> bool) -> Vec<OwnerKey> {
+        let owners: Vec<_> =
+            self.of(key).filter(|(_, c)| wanted(c)).map(|(owner, _)| owner.clone()).collect();
+        owners.iter().for_each(|owner| drop(self.remove(key, owner)));
+        owners
     }
 
     /// Removes what the context `owner` replaces, oldest first.

@@ -52,7 +52,7 @@ pub(crate) async fn go_on(core: Rc<Core>, reference: OwnerKey) {
     if let Err(failure) = established {
         let facts = served.facts(&core.shard.party).detail(format!("{key:?}: {failure}"));
         core.shard.party.emit(Kind::ProcedureFailed, facts);
-        if let Some((held, reject)) = core.begin_to_end(&reference).await {
+        if let Some((held, reject)) = core.put_ending_on_record(&reference).await {
             drop(turn);
             core.end_and_tell(&reference, held, reject).await;
         }
@@ -79,8 +79,7 @@ impl Core {
         let Some(Some(session)) = unregistered else { return Ok(()) };
         let mut attempt = Attempt::begin(&self.shard.ledger, *served);
         self.register(&mut attempt, &session).await?;
-        let registered = self.held(reference, |held| Held { is_registered: true, ..held.clone() });
-        let Some(held) = registered.filter(|held| !held.is_ending) else {
+        let Some(held) = self.held(reference, |held| Held { is_registered: true, ..held.clone() }) else {
             return Ok(()); // The attempt gives up: its context has ended meanwhile.
         };
         attempt.commit(reference, &held).await?;
@@ -147,18 +146,15 @@ impl Core {
 
     /// Puts on record that a context ends, and only then is it gone: what is still to do is newest first, what was made at the
     /// UDM, then UE and AMF are told.
-    async fn begin_to_end(&self, reference: &str) -> Option<(Held, Option<Call>)> {
+    async fn put_ending_on_record(&self, reference: &str) -> Option<(Held, Option<Call>)> {
         let ending = Some(Cause::from("REL_DUE_TO_UNSPECIFIED_REASON".to_owned()));
         let held =
             self.held(reference, |held| Held { ending, ..held.clone() }).filter(|held| !held.is_ending)?;
-        self.contexts.borrow_mut().begin_to_end(reference);
+        self.contexts.borrow_mut().mark_ending(reference);
         self.shard.ledger.keep_context(reference, held.request, &held);
         self.shard.ledger.kept_on_record(reference).await;
-        if self.contexts.borrow_mut().remove(reference).is_none() {
-            // It has ended otherwise meanwhile.
-            self.shard.ledger.end_context(reference);
-            return None;
-        }
+        // It may have ended otherwise meanwhile.
+        self.contexts.borrow_mut().remove(reference)?;
         let reject = match (self.amf_of(&held), held.establishment) {
             (Some(amf), Some(request)) => {
                 Some(self.message(&amf, &held.session, nas::establishment_reject(request), None))

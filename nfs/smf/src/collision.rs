@@ -74,7 +74,7 @@ impl Core {
         claim: &Claim,
     ) -> Result<(), Failure> {
         let contexts = self.contexts.borrow();
-        let newest = contexts.by_session.newest(key);
+        let newest = contexts.newest(key);
         let Some(theirs) = newest.and_then(|(_, held)| claim.is_overtaken_by(held)) else { return Ok(()) };
         let ours = claim.originated.map_or_else(String::new, |ours| ours.to_string());
         let SessionKey { supi, pdu_session_id } = key;

@@ -47,7 +47,8 @@ pub(crate) struct Held {
     /// It ends, and its AMF has not heard of that yet: why. Kept on record alone.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) ending: Option<Cause>,
-    /// Its end is on its way to the record: nothing of it may be put there any more.
+    /// Its end is on its way to the record: it is not changed there any more, and as good as gone for whoever finds it by
+    /// its session.
     #[serde(skip)]
     pub(crate) is_ending: bool,
     /// The request that created it.
@@ -75,9 +76,14 @@ impl SmContexts {
     }
 
     /// Its end is about to be put on record; whether it is there.
-    pub(crate) fn begin_to_end(&mut self, reference: &str) -> bool {
+    pub(crate) fn mark_ending(&mut self, reference: &str) -> bool {
         let held = self.get_mut(reference);
         held.map(|held| held.is_ending = true).is_some()
+    }
+
+    /// The newest context of a session that does not end.
+    pub(crate) fn newest(&self, key: &SessionKey) -> Option<&(OwnerKey, Held)> {
+        self.by_session.of(key).rfind(|(_, held)| !held.is_ending)
     }
 
     pub(crate) fn session_of(&self, reference: &str) -> Option<SessionKey> {

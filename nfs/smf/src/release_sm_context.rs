@@ -11,7 +11,6 @@ use http::Method;
 use sbi::client::{Call, Upstream};
 use sbi::event::Kind;
 use sbi::party::Served;
-use sbi::release::OwnerKey;
 use sbi::server::{Failure, Reply};
 use std::rc::Rc;
 
@@ -28,28 +27,23 @@ pub(crate) async fn release(core: Rc<Core>, message: ReleaseSmContext) -> Result
 
 impl Core {
     pub(crate) async fn remove(&self, reference: &str) -> Option<Held> {
-        if !self.contexts.borrow_mut().begin_to_end(reference) {
+        if !self.begin_to_end(reference) {
             return None;
         }
         // As long as it is not on record, it is not gone for anybody else either.
-        self.shard.ledger.end_on_record(reference).await;
-        self.remove_ended(reference).await
-    }
-
-    async fn remove_ended(&self, reference: &str) -> Option<Held> {
+        self.shard.ledger.kept_on_record(reference).await;
         let held = self.contexts.borrow_mut().remove(reference)?;
         self.shard.ledger.release_owned(reference).await;
         Some(held)
     }
 
-    /// Ends a context whose 201 could not be handed over; ends once that is on record.
-    pub(crate) async fn end_undelivered(self: Rc<Self>, reference: OwnerKey) {
-        if !self.contexts.borrow_mut().begin_to_end(&reference) {
-            return;
+    /// Puts the end of a context on its way to the record; whether the context is there.
+    pub(crate) fn begin_to_end(&self, reference: &str) -> bool {
+        let is_there = self.contexts.borrow_mut().mark_ending(reference);
+        if is_there {
+            self.shard.ledger.end_context(reference);
         }
-        let (core, undelivered) = (self.clone(), reference.clone());
-        let rest = async move { drop(core.remove_ended(&undelivered).await) };
-        self.shard.ledger.end_in_background(&reference, rest).await;
+        is_there
     }
 
     /// The 201 of `reference` was handed over: the contexts that it replaces end.

@@ -12,7 +12,7 @@ use sbi::server::{Failure, Reply};
 pub(crate) fn retrieve(core: &Core, message: &RetrieveSmContext) -> Result<Reply, Failure> {
     let contexts = core.contexts.borrow();
     let key = contexts.session_of(&message.reference).ok_or_else(|| not_found(&message.reference))?;
-    let newest = contexts.by_session.newest(&key).filter(|(reference, _)| **reference == *message.reference);
+    let newest = contexts.newest(&key).filter(|(reference, _)| **reference == *message.reference);
     let (_, held) = newest.ok_or_else(|| not_found(&message.reference))?;
     let smf = NfInstanceId(core.shard.party.instance_id);
     let Allowed { pdu_session_type, session_ambr } = Allowed::clone(&held.allowed);

@@ -19,7 +19,6 @@ use sbi::turns::Turns;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::ready;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -164,19 +163,23 @@ impl Handler<SdmNotify> for Smf {
 }
 
 impl Handler<Handover> for Smf {
-    type Result = ResponseFuture<()>;
+    type Result = ();
 
-    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
         let (core, reference) = (self.0.clone(), handover.owner);
         if !handover.delivered {
-            return Box::pin(async move { core.end_undelivered(reference).await });
+            core.begin_to_end(&reference);
         }
-        let go_on = async move {
-            core.end_replaced(&reference).await;
-            after_answer::go_on(core, reference).await;
+        let end = async move {
+            match handover.delivered {
+                true => {
+                    core.end_replaced(&reference).await;
+                    after_answer::go_on(core, reference).await;
+                }
+                false => drop(core.remove(&reference).await),
+            }
         };
-        context.spawn(go_on.into_actor(self));
-        Box::pin(ready(()))
+        context.spawn(end.into_actor(self));
     }
 }
 
@@ -225,11 +228,10 @@ impl Core {
             self.contexts.borrow_mut().add(SessionKey::of(&held.session), found.owner, held);
         }
         let newer = self.contexts.borrow().newest_of_several();
-        actix::spawn(async move {
-            for reference in newer {
-                self.end_replaced(&reference).await;
-            }
-        });
+        for reference in newer {
+            let core = self.clone();
+            actix::spawn(async move { core.end_replaced(&reference).await });
+        }
         Ok(())
     }
 

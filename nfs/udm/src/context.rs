@@ -4,7 +4,7 @@ use crate::dereg_notify::Deregistered;
 use crate::udm::Core;
 use api::common::{PduSessionId, Supi};
 use api::nudm_sdm::SdmSubscription;
-use api::nudm_uecm::{Amf3GppAccessRegistration, SmfRegistration};
+use api::nudm_uecm::{Amf3GppAccessRegistration, DeregistrationReason, SmfRegistration};
 use sbi::event::RequestId;
 use sbi::release::OwnerKey;
 use serde::{Deserialize, Serialize};
@@ -27,11 +27,14 @@ pub(crate) struct Registration {
 }
 
 /// A registration that an AMF wrote.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct AmfRegistration {
     pub(crate) value: Amf3GppAccessRegistration,
     /// What it replaces in the UDR, until its answer was handed over.
     pub(crate) older: Option<Amf3GppAccessRegistration>,
+    /// Another AMF has taken its place, for this reason, and it has not heard of that yet. Kept on record alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replaced: Option<DeregistrationReason>,
     #[serde(skip)]
     pub(crate) request: RequestId,
     pub(crate) written_unix_ms: i64,
@@ -128,24 +131,31 @@ impl Core {
 
     /// Ends what was replaced, and tells AMFs that they are no longer registered.
     pub(crate) async fn end_replaced(self: &Rc<Self>, replaced: Replaced) {
-        for owner in &replaced.owners {
-            self.shard.ledger.disown(owner).await;
-        }
+        self.disown_all(&replaced.owners).await;
         for deregistered in replaced.deregistered {
             self.tell_deregistered(deregistered).await;
         }
     }
 
+    /// All of them have ended.
+    pub(crate) async fn disown_all(&self, owners: &[OwnerKey]) {
+        let ledger = &self.shard.ledger;
+        owners.iter().for_each(|owner| ledger.end_context(owner));
+        for owner in owners {
+            ledger.disown(owner).await;
+        }
+    }
+
     /// It was not: what was made for it ends, and what it would have replaced lives on. A subscription that another
-    /// answer names too stays as long as that one may still arrive, or has. Ends once that is on record.
-    pub(crate) async fn drop_owner(&self, owner: &OwnerKey) {
+    /// answer names too stays as long as that one may still arrive, or has. Whether what it owns is to be released.
+    pub(crate) fn drop_owner(&self, owner: &OwnerKey) -> bool {
         let named = parse(owner);
         if let Some(Owned::Subscription(key)) = &named
             && let Some(subscription) = self.subscriptions.borrow_mut().get_mut(key, owner)
         {
             subscription.answers -= 1;
             if subscription.kept || subscription.answers > 0 {
-                return;
+                return false;
             }
         }
         match named {
@@ -156,8 +166,7 @@ impl Core {
             Some(Owned::Subscription(key)) => drop(self.subscriptions.borrow_mut().remove(&key, owner)),
             None => {}
         }
-        let (ledger, undelivered) = (self.shard.ledger.clone(), owner.clone());
-        let rest = async move { ledger.release_owned(&undelivered).await };
-        self.shard.ledger.end_in_background(owner, rest).await;
+        self.shard.ledger.end_context(owner);
+        true
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! It cannot be taken back, so it leaves only after the newer AMF's success was handed over.
 
-use crate::context::Replaced;
+use crate::context::{AmfRegistration, Replaced};
 use crate::udm::Core;
 use api::common::{AccessType, Rest, Supi};
 use api::nudm_uecm::{Amf3GppAccessRegistration, DeregistrationData, DeregistrationReason};
@@ -19,6 +19,15 @@ pub(crate) struct Deregistered {
     older: Amf3GppAccessRegistration,
     reason: DeregistrationReason,
     on: On,
+}
+
+impl Deregistered {
+    /// One that had been replaced before a crash, and has not heard of it.
+    pub(crate) fn before(supi: &Supi, owner: &OwnerKey, registration: &AmfRegistration) -> Option<Self> {
+        let reason = registration.replaced.clone()?;
+        let (supi, on) = (supi.clone(), On::Older(owner.clone()));
+        Some(Deregistered { supi, older: registration.value.clone(), reason, on })
+    }
 }
 
 /// On whose record it is that an AMF has to be told.
@@ -37,6 +46,10 @@ impl Core {
         let Some(newer) = registrations.get_mut(supi, owner) else { return Replaced::default() };
         let (amf, reason) = (newer.value.amf_instance_id, reason(&newer.value));
         let in_udr = newer.older.take().map(|older| (On::Newer(owner.into()), older));
+        for (older, registration) in &replaced {
+            let registration = AmfRegistration { replaced: Some(reason.clone()), ..registration.clone() };
+            self.shard.ledger.keep_context(older, registration.request, &registration);
+        }
         let here = replaced.into_iter().map(|(older, registration)| (On::Older(older), registration.value));
         let (others, own): (Vec<_>, Vec<_>) =
             in_udr.into_iter().chain(here).partition(|(_, older)| older.amf_instance_id != amf);
@@ -60,7 +73,7 @@ impl Core {
         }
     }
 
-    /// Tells it until it hears. Its subscriptions end with its registration, if they shall.
+    /// Its subscriptions end with its registration, if they shall; then it is told, until it hears.
     pub(crate) async fn tell_deregistered(self: &Rc<Self>, deregistered: Deregistered) {
         let Deregistered { supi, older, reason, on } = deregistered;
         let data = DeregistrationData {
@@ -71,14 +84,14 @@ impl Core {
         let call = Call::new(Method::POST, older.dereg_callback_uri)
             .callback("Nudm_UECM_DeregistrationNotification")
             .with_json(&data);
-        let (core, told) = (self.clone(), supi.clone());
-        self.notify_with(async move {
-            core.shard.ledger.insist(&Served::own(&core.shard.party), call).await;
-            core.has_been_told(&told, &on);
-        });
         for key in self.implicit_subscriptions(&supi, older.amf_instance_id) {
             self.end_subscription(&key).await;
         }
+        let core = self.clone();
+        self.notify_with(async move {
+            core.shard.ledger.insist(&Served::own(&core.shard.party), call).await;
+            core.has_been_told(&supi, &on);
+        });
     }
 }
 

@@ -3,9 +3,10 @@
 //!
 //! A purge is a release, and carried out late too; any other change is a write, and creates R5 like a registration.
 
+use crate::context::AmfRegistration;
 use crate::udm::Core;
 use crate::uecm_amf::ModifyAmf;
-use api::common::{NfInstanceId, Supi};
+use api::common::{Guami, NfInstanceId, Supi};
 use api::decode::decode_kept;
 use api::nudm_uecm::{Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification};
 use api::patch::merge_patch;
@@ -22,6 +23,9 @@ pub(crate) async fn modify(core: Rc<Core>, message: ModifyAmf) -> Result<Reply, 
     let _turn = core.shard.turn(&core.amf_turns, supi.clone(), &served).await?;
     let registered = core.registered_amf(&served, &supi).await?;
     if registered.guami != modification.guami {
+        if modification.purge_flag == Some(true) && core.end_replaced_amfs(&supi, &modification.guami).await {
+            return Ok(Reply::no_content());
+        }
         let amf = &registered.guami.amf_id;
         return Err(Failure::new(Cause::InvalidGuami, format!("AMF {amf} is registered")));
     }
@@ -46,15 +50,21 @@ impl Core {
         if written.is_some_and(|written| served.is_late_and_older_than(written, now)) {
             return Err(Failure::TimedOut);
         }
-        if written.is_none() {
-            self.shard.ledger.all_on_record().await;
-        }
         let registered = match self.known_amf(supi, &self.amf_slot(supi)) {
             Some(known) => known,
             None => self.shard.client().ask(served, self.amf_registration_call(supi)).await?.json(),
         };
         let registered = registered.filter(|registration| !registration.is_purged());
         registered.ok_or_else(|| Failure::new(Cause::ContextNotFound, "no AMF is registered"))
+    }
+
+    /// Ends those of an AMF that another one's is about to replace, and would come back if that one's answer cannot be handed
+    /// over; whether there are any.
+    async fn end_replaced_amfs(&self, supi: &Supi, guami: &Guami) -> bool {
+        let is_its = |registration: &AmfRegistration| registration.value.guami == *guami;
+        let owners = self.amf_registrations.borrow_mut().remove_those(supi, is_its);
+        self.disown_all(&owners).await;
+        !owners.is_empty()
     }
 
     /// Ends the registration, and those of the AMF's subscriptions that shall end with it.

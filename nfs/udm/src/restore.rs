@@ -1,6 +1,7 @@
 //! The contexts of a UDM in its journal.
 
 use crate::context::{AmfRegistration, Owned, Registration, Subscription, parse};
+use crate::dereg_notify::Deregistered;
 use crate::udm::Core;
 use sbi::release::{FoundContext, OwnerKey};
 use std::rc::Rc;
@@ -10,8 +11,12 @@ impl Core {
     /// known, and a consumer that never saw it releases it. An AMF that was replaced is told, once more if it knows.
     pub(crate) fn restore(self: Rc<Self>, contexts: Vec<FoundContext>) -> Result<(), String> {
         let newest_last: Vec<OwnerKey> = contexts.iter().map(|found| found.owner.clone()).collect();
-        contexts.into_iter().try_for_each(|found| self.take_back(found))?;
+        let replaced = contexts.into_iter().map(|found| self.take_back(found));
+        let replaced: Vec<Deregistered> = replaced.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         actix::spawn(async move {
+            for deregistered in replaced {
+                self.tell_deregistered(deregistered).await;
+            }
             for owner in newest_last {
                 let replaced = self.keep(&owner);
                 self.end_replaced(replaced).await;
@@ -20,7 +25,8 @@ impl Core {
         Ok(())
     }
 
-    fn take_back(&self, found: FoundContext) -> Result<(), String> {
+    /// An AMF that had been replaced is not registered any more, and given back.
+    fn take_back(&self, found: FoundContext) -> Result<Option<Deregistered>, String> {
         let request = found.request;
         match parse(&found.owner).ok_or_else(|| format!("no context is called {:.80?}", found.owner))? {
             Owned::Registration(key) => {
@@ -29,6 +35,9 @@ impl Core {
             }
             Owned::AmfRegistration(supi) => {
                 let registration = AmfRegistration { request, ..found.decode()? };
+                if let Some(deregistered) = Deregistered::before(&supi, &found.owner, &registration) {
+                    return Ok(Some(deregistered));
+                }
                 self.amf_registrations.borrow_mut().push(supi, found.owner, registration);
             }
             Owned::Subscription(key) => {
@@ -36,6 +45,6 @@ impl Core {
                 self.subscriptions.borrow_mut().push(key, found.owner, subscription);
             }
         }
-        Ok(())
+        Ok(None)
     }
 }

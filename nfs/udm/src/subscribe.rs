@@ -70,12 +70,10 @@ pub(crate) fn expiry(text: &str) -> Result<i64, Failure> {
 pub(crate) async fn delete(core: Rc<Core>, message: Unsubscribe) -> Result<Reply, Failure> {
     let key = SubscriptionKey { supi: message.supi, id: message.id };
     let _turn = core.shard.turn(&core.subscription_turns, key.supi.clone(), &message.served).await?;
-    if core.end_subscription(&key).await {
-        return Ok(Reply::no_content());
+    match core.end_subscription(&key).await {
+        true => Ok(Reply::no_content()),
+        false => Err(no_subscription(&key.id)),
     }
-    // It may just have ended by itself.
-    core.shard.ledger.all_on_record().await;
-    Err(no_subscription(&key.id))
 }
 
 fn no_subscription(id: &str) -> Failure {
@@ -115,10 +113,9 @@ impl Core {
     /// Whether there was one.
     pub(crate) async fn end_subscription(&self, key: &SubscriptionKey) -> bool {
         let ended = self.subscriptions.borrow_mut().take(key);
-        for (owner, _) in &ended {
-            self.shard.ledger.disown(owner).await;
-        }
-        !ended.is_empty()
+        let owners: Vec<_> = ended.into_iter().map(|(owner, _)| owner).collect();
+        self.disown_all(&owners).await;
+        !owners.is_empty()
     }
 
     /// The subscriptions of `consumer` that shall end with its last registration for `supi`.

@@ -18,7 +18,6 @@ use sbi::release::{FoundContext, OwnerKey};
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard};
 use sbi::turns::Turns;
 use std::cell::{Cell, RefCell};
-use std::future::ready;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -145,16 +144,16 @@ impl Handler<data_change::DataChange> for Udm {
 }
 
 impl Handler<Handover> for Udm {
-    type Result = ResponseFuture<()>;
+    type Result = ();
 
-    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, handover: Handover, context: &mut Context<Self>) {
         let core = self.0.clone();
-        if !handover.delivered {
-            return Box::pin(async move { core.drop_owner(&handover.owner).await });
+        if handover.delivered {
+            let replaced = core.keep(&handover.owner);
+            context.spawn(async move { core.end_replaced(replaced).await }.into_actor(self));
+        } else if core.drop_owner(&handover.owner) {
+            context.spawn(async move { core.shard.ledger.disown(&handover.owner).await }.into_actor(self));
         }
-        let replaced = core.keep(&handover.owner);
-        context.spawn(async move { core.end_replaced(replaced).await }.into_actor(self));
-        Box::pin(ready(()))
     }
 }
 

@@ -163,7 +163,10 @@ pub(crate) async fn deregister(core: Rc<Core>, message: Deregister) -> Result<Re
     let Deregister { served, key, smf_instance_id } = message;
     let _turn = core.shard.turn(&core.registration_turns, key.clone(), &served).await?;
     let smf = core.registered_smf(&served, &key).await?;
-    if smf_instance_id.is_some_and(|named| named != smf) {
+    if let Some(named) = smf_instance_id.filter(|named| *named != smf) {
+        if core.end_replaced_registrations(&key, named).await {
+            return Ok(Reply::no_content());
+        }
         let detail = format!("session {} is served by SMF {smf}", key.pdu_session_id);
         return Err(Failure::new(Cause::UnprocessableRequest, detail));
     }
@@ -181,7 +184,6 @@ impl Core {
                 false => Ok(registration.value.smf_instance_id),
             };
         }
-        self.shard.ledger.all_on_record().await;
         // What a request that was given up left in the UDR is as good as gone: its release is under way.
         let registration: Option<SmfRegistration> =
             match self.shard.ledger.beneath(&self.registration_slot(key)) {
@@ -190,6 +192,15 @@ impl Core {
             };
         let unusable = || Failure::new(Cause::ContextNotFound, "the UDR holds no usable registration");
         registration.map(|r| r.smf_instance_id).ok_or_else(unusable)
+    }
+
+    /// Ends those of an SMF that another one's is about to replace, and would come back if that one's answer cannot be handed
+    /// over; whether there are any.
+    async fn end_replaced_registrations(&self, key: &RegistrationKey, smf: NfInstanceId) -> bool {
+        let is_its = |registration: &Registration| registration.value.smf_instance_id == smf;
+        let owners = self.registrations.borrow_mut().remove_those(key, is_its);
+        self.disown_all(&owners).await;
+        !owners.is_empty()
     }
 
     async fn end_registration(&self, served: &Served, key: &RegistrationKey) -> Result<(), Failure> {

@@ -11,7 +11,6 @@ use sbi::party::{NfType, Served};
 use sbi::problem::Cause;
 use sbi::server::{Failure, Forget, Handover, Held, Holding, Holdings, Nf, Reply, Shard, Shards};
 use serde::{Deserialize, Serialize};
-use std::future::ready;
 use std::sync::Arc;
 
 /// What a UDR needs: the data, shared by its workers.
@@ -129,20 +128,12 @@ async fn on_record(journal: &Journal) -> Result<(), Failure> {
 }
 
 impl Handler<Handover> for Udr {
-    type Result = ResponseFuture<()>;
+    type Result = ();
 
-    fn handle(&mut self, handover: Handover, _: &mut Context<Self>) -> Self::Result {
-        if handover.delivered {
-            return Box::pin(ready(()));
+    fn handle(&mut self, handover: Handover, _: &mut Context<Self>) {
+        if !handover.delivered {
+            undo(&self.repository, &handover.owner);
         }
-        undo(&self.repository, &handover.owner);
-        let journal = self.shard.party.journal.clone();
-        Box::pin(async move {
-            if let Some(journal) = journal {
-                // What cannot be written now is tried again.
-                let _ = on_record(&journal).await;
-            }
-        })
     }
 }
 

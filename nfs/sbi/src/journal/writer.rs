@@ -8,6 +8,7 @@ use crate::event::{Facts, Kind};
 use crate::party::Party;
 use crate::planted::planted;
 use crate::server::Workers;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
@@ -31,12 +32,31 @@ pub struct NotWritten(Arc<str>);
 pub struct Journal {
     inbox: mpsc::UnboundedSender<Request>,
     trouble: Trouble,
+    ends: Arc<Ends>,
+}
+
+/// How many batches with an end, or with data that others read, were asked for, and tried to be written.
+#[derive(Default)]
+struct Ends {
+    asked: AtomicU64,
+    tried: AtomicU64,
+}
+
+/// Whether somebody could be told of what is in a batch: that a context has ended, or how data are now.
+fn tells(batch: &Batch) -> bool {
+    batch.iter().any(|(key, record)| match key {
+        Key::Context { .. } => record.is_none(),
+        Key::Item(_) => true,
+        _ => false,
+    })
 }
 
 type Trouble = Arc<Mutex<Option<NotWritten>>>;
 
 struct Request {
     batch: Batch,
+    /// Which of those that count as ends it is.
+    end: Option<u64>,
     /// What of it does not count if it cannot be written now: the rest is tried again.
     beginning: Option<Key>,
     /// Who waits for it.
@@ -62,34 +82,49 @@ impl Journal {
             store.write(fence, &Batch::from([(Key::Identity, Some(identity))]))?;
         }
         let (inbox, requests) = mpsc::unbounded_channel();
-        let trouble = Trouble::default();
+        let (trouble, ends) = (Trouble::default(), Arc::<Ends>::default());
         let writer = Writer {
             store,
             fence,
             trouble: trouble.clone(),
+            ends: ends.clone(),
             party: party.clone(),
             unwritten: Batch::new(),
             failed_at: None,
         };
         workers.aside(move || writer.run(requests));
-        Ok((Journal { inbox, trouble }, RecoveredNf::of(records, identity.shards)))
+        Ok((Journal { inbox, trouble, ends }, RecoveredNf::of(records, identity.shards)))
     }
 
     /// Writes a batch after what was asked for before; ends when it is there. If it cannot be written now it is tried again,
     /// but for the record `beginning`: whoever waits for that does without.
     pub async fn write(&self, batch: Batch, beginning: Option<Key>) -> Result<(), NotWritten> {
         let (tell, done) = oneshot::channel();
-        self.send(Request { batch, beginning, done: Some(tell) });
+        self.send(batch, beginning, Some(tell));
         done.await.unwrap_or_else(|_| Err(NotWritten("its writer has ended".into())))
     }
 
     /// Writes a batch after what was asked for before; nobody waits for it. If it fails it is tried again.
     pub fn post(&self, batch: Batch) {
-        self.send(Request { batch, beginning: None, done: None });
+        self.send(batch, None, None);
     }
 
-    fn send(&self, request: Request) {
-        if self.inbox.send(request).is_err() {
+    /// Ends when every end that was asked for is on record, or cannot be put there now. Nobody may hear before that something
+    /// is gone, or is as it is: a restart would bring back what was.
+    pub async fn ends_on_record(&self) {
+        if self.ends.tried.load(SeqCst) < self.ends.asked.load(SeqCst) {
+            let _ = self.write(Batch::new(), None).await;
+        }
+    }
+
+    fn send(
+        &self,
+        batch: Batch,
+        beginning: Option<Key>,
+        done: Option<oneshot::Sender<Result<(), NotWritten>>>,
+    ) {
+        let end = tells(&batch).then(|| self.ends.asked.fetch_add(1, SeqCst) + 1);
+        if self.inbox.send(Request { batch, end, beginning, done }).is_err() {
             *lock(&self.trouble) = Some(NotWritten("its writer has ended".into()));
         }
     }
@@ -108,6 +143,7 @@ struct Writer {
     store: Box<dyn Store>,
     fence: Fence,
     trouble: Trouble,
+    ends: Arc<Ends>,
     party: Party,
     /// What could not be written yet.
     unwritten: Batch,
@@ -142,9 +178,10 @@ impl Writer {
     /// Newer changes stand above older ones, written or not.
     fn write(&mut self, requests: Vec<Request>) {
         let mut batch = std::mem::take(&mut self.unwritten);
-        let (mut beginnings, mut waiting) = (Vec::new(), Vec::new());
-        for Request { batch: changes, beginning, done } in requests {
+        let (mut beginnings, mut waiting, mut newest_end) = (Vec::new(), Vec::new(), 0);
+        for Request { batch: changes, end, beginning, done } in requests {
             batch.extend(changes);
+            newest_end = newest_end.max(end.unwrap_or(0));
             beginnings.extend(beginning);
             waiting.extend(done);
         }
@@ -158,6 +195,7 @@ impl Writer {
             self.unwritten = batch;
         }
         self.note(&written);
+        self.ends.tried.fetch_max(newest_end, SeqCst);
         // Who has stopped waiting need not hear.
         waiting.into_iter().for_each(|done| drop(done.send(written.clone())));
     }

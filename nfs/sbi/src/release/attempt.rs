@@ -215,9 +215,6 @@ impl Attempt {
             Ok(()) => Ok(Committed { owner }),
             Err(upstream) => {
                 self.ledger.take_back(owned, &owner);
-                if !planted!(RefuseBeforeTheEnd) {
-                    self.ledger.all_on_record().await;
-                }
                 Err(upstream)
             }
         }

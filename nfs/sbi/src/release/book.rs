@@ -131,13 +131,15 @@ impl Ledger {
         self.put_context(book, owner, Some(written));
     }
 
-    /// A context has ended; nothing that it owned is its any more.
+    /// A context has ended; nothing that it owned is its any more. No answer leaves this NF before that is on record.
     pub fn end_context(&self, owner: &str) {
         let Some(book) = &self.0.book else { return };
         if planted!(WriteNoEnd) {
             return;
         }
         self.put_context(book, owner, None);
+        // At once: whoever is answered from now on waits for it.
+        book.journal.post(self.unwritten(book));
     }
 
     fn put_context(&self, book: &Book, owner: &str, context: Option<Bytes>) {

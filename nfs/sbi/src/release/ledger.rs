@@ -18,7 +18,7 @@ use smallvec::smallvec;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 
 /// How many created resources of a shard may be unsettled, committed ones included. Beyond it nothing more is created.
 pub const MAX_UNSETTLED: usize = 1_000_000;
@@ -301,11 +301,13 @@ impl Ledger {
         let holder = Holder::Owner(owner.clone());
         let unwanted = owned.into_iter().rev().filter(|id| self.leave(*id, &holder) == Some(Step::Release));
         let unwanted: Vec<_> = unwanted.collect();
+        unwanted.iter().for_each(|id| self.changed(*id));
         if !self.owns(owner) {
             self.end_context(owner);
         }
         let ledger = self.clone();
         tokio::task::spawn_local(async move {
+            ledger.all_on_record().await;
             for id in unwanted {
                 ledger.release_in_turn(id).await;
             }
@@ -359,7 +361,7 @@ impl Ledger {
     /// The context `owner` ends, and stays on record as it is now until [`Ledger::end_context`]: what it owns is released as by
     /// [`Ledger::disown`].
     pub async fn let_go(&self, owner: &str) {
-        self.ends_on_record(owner).await;
+        self.kept_on_record(owner).await;
         self.release_owned(owner).await;
     }
 
@@ -367,32 +369,17 @@ impl Ledger {
     /// it is gone, since a restart would bring it back.
     pub async fn end_on_record(&self, owner: &str) {
         self.end_context(owner);
-        self.ends_on_record(owner).await;
+        self.kept_on_record(owner).await;
     }
 
-    /// The same; what ends the context goes on by itself.
-    pub async fn end_in_background(&self, owner: &OwnerKey, rest: impl Future<Output = ()> + 'static) {
-        let (ledger, owner, (tell, told)) = (self.clone(), owner.clone(), oneshot::channel());
-        tokio::task::spawn_local(async move {
-            ledger.end_on_record(&owner).await;
-            let _ = tell.send(());
-            rest.await;
-        });
-        let _ = told.await;
-    }
-
-    /// The same of a context as it was kept just now.
+    /// The same of what was last said of `owner`: that it has ended, or ends.
     pub async fn kept_on_record(&self, owner: &str) {
-        self.ends_on_record(owner).await;
+        self.wait_for(Wait::End(owner)).await;
     }
 
-    /// The same of whatever has ended up to now: who asks for what is not there any more hears so only then.
+    /// Ends once everything up to now is on record, or cannot be put there now.
     pub async fn all_on_record(&self) {
         self.wait_for(Wait::All).await;
-    }
-
-    async fn ends_on_record(&self, owner: &str) {
-        self.wait_for(Wait::End(owner)).await;
     }
 
     async fn wait_for(&self, what: Wait<'_>) {

@@ -17,24 +17,38 @@ use http_body_util::BodyExt;
 impl Front {
     /// The last checkpoint: after the deadline there is only one true answer, and it is not given before.
     pub(super) async fn conclude(&self, arrival: &Arrival, outcome: Outcome, gone: &Gone) -> End {
+        let is_on_record = self.ends_on_record().await;
         let end = match outcome {
-            Outcome::TimedOut => self.refuse(arrival).await,
-            Outcome::Answer(answer) if self.is_over(arrival) => {
+            Outcome::Answer(answer) if is_on_record && !self.is_over(arrival) => {
+                self.answer(arrival, answer, gone).await
+            }
+            Outcome::Answer(answer) => {
                 self.undeliverable(arrival, answer, "its client's time is over").await;
                 self.refuse(arrival).await
             }
-            Outcome::Answer(mut answer) => {
-                if self.party.policy.deadline.on_client_gone == OnClientGone::Keep {
-                    answer.body_mut().delivered();
-                }
-                if gone.is_gone() {
-                    self.undeliverable(arrival, answer, "its client is gone").await;
-                    return Err(h2::Reason::CANCEL.into());
-                }
-                Ok(self.shape(arrival, answer).await)
-            }
+            Outcome::TimedOut => self.refuse(arrival).await,
         };
         end.map(|answer| self.sign(answer))
+    }
+
+    /// Nobody hears that something is gone before its end is on record, since a restart would bring it back. Whether it is: a
+    /// disk that hangs is waited for as long as for a release.
+    async fn ends_on_record(&self) -> bool {
+        let Some(journal) = self.party.journal.as_ref().filter(|_| !planted!(RefuseBeforeTheEnd)) else {
+            return true;
+        };
+        tokio::time::timeout(self.party.policy.release.timer, journal.ends_on_record()).await.is_ok()
+    }
+
+    async fn answer(&self, arrival: &Arrival, mut answer: hyper::Response<ResponseBody>, gone: &Gone) -> End {
+        if self.party.policy.deadline.on_client_gone == OnClientGone::Keep {
+            answer.body_mut().delivered();
+        }
+        if gone.is_gone() {
+            self.undeliverable(arrival, answer, "its client is gone").await;
+            return Err(h2::Reason::CANCEL.into());
+        }
+        Ok(self.shape(arrival, answer).await)
     }
 
     fn is_over(&self, arrival: &Arrival) -> bool {
@@ -51,6 +65,9 @@ impl Front {
 
     /// 504 `TIMED_OUT_REQUEST` once the deadline has passed (before it, the statement would not be true), or nothing.
     async fn refuse(&self, arrival: &Arrival) -> End {
+        if !self.ends_on_record().await {
+            return Err(h2::Reason::CANCEL.into());
+        }
         // Without a deadline there was no time from the beginning: an own timer of 0.
         let Some(deadline) = arrival.served.deadline else {
             return Ok(problem_response(&ProblemDetails::new(

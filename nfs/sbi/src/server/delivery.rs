@@ -5,7 +5,7 @@ use crate::release::{Committed, OwnerKey};
 use actix::Recipient;
 
 /// Tells an actor whether the answer to a create or update was handed to its client. If it was, what the new context
-/// replaces ends; if not, the new one does, and the actor is through with the message when that is on record.
+/// replaces ends; if not, the new one does, which is on its way to the record when the message has been handled.
 #[derive(actix::Message, Debug, Clone)]
 #[rtype(result = "()")]
 pub struct Handover {
@@ -38,12 +38,8 @@ impl Delivery {
         self.handover.delivered = true;
     }
 
-    /// The answer will never be; ends when the actor has put that on record: a client that hears of a refusal takes nothing
-    /// to be there, and a restart may not bring it back.
+    /// The answer will never be; ends when the actor knows.
     pub(super) async fn refused(mut self) {
-        if planted!(RefuseBeforeTheEnd) {
-            return;
-        }
         self.is_told = true;
         // An actor that is gone holds nothing any more.
         let _ = self.actor.send(self.outcome()).await;

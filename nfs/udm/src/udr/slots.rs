@@ -99,6 +99,7 @@ impl Core {
         call: Call,
     ) -> Result<(), Failure> {
         let ledger = &self.shard.ledger;
+        owners.iter().for_each(|owner| ledger.end_context(owner));
         for owner in owners.iter().rev() {
             ledger.delivered(owner);
             ledger.disown(owner).await;
@@ -108,6 +109,8 @@ impl Core {
         }
         if ledger.beneath(slot).is_some() {
             ledger.forget_beneath(slot);
+            // A restart may not put it back.
+            ledger.all_on_record().await;
             return Ok(());
         }
         match self.shard.client().ask(served, call).await {
