@@ -163,7 +163,11 @@ impl Core {
         reason: DeregistrationReason,
     ) -> bool {
         let slot = SlotKey::Uri(self.registration_uri(supi).into());
-        self.shard.ledger.ended_in_slot(&slot);
+        let ue = self.ues.borrow_mut().remove(supi).map(|ue| Ue { taken_over: Some(reason.clone()), ..ue });
+        if let Some(ue) = &ue {
+            self.shard.ledger.ended_in_slot(&slot, &ue.owner);
+            self.shard.ledger.keep_ending(&ue.owner, ue.request, &Kept::Ue(supi.clone(), ue.clone()));
+        }
         self.shard.ledger.forget_beneath(&slot);
         let is_registering = {
             let mut registering = self.registering.borrow_mut();
@@ -173,10 +177,6 @@ impl Core {
         let has_moved = reason == DeregistrationReason::UE_REGISTRATION_AREA_CHANGE;
         if has_moved {
             self.hand_over_sessions(supi);
-        }
-        let ue = self.ues.borrow_mut().remove(supi).map(|ue| Ue { taken_over: Some(reason), ..ue });
-        if let Some(ue) = &ue {
-            self.shard.ledger.keep_context(&ue.owner, ue.request, &Kept::Ue(supi.clone(), ue.clone()));
         }
         let sessions = self.sessions_of(supi);
         actix::spawn(self.end_taken_over(sessions, ue));

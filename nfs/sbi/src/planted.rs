@@ -164,7 +164,7 @@ faults! {
     WorkOn,
     /// A success that could not be handed over counts as delivered.
     UndeliveredIsDelivered,
-    /// A create is refused before the end of what was on record for it is on record too.
+    /// Answers leave before ends are on record.
     RefuseBeforeTheEnd,
     /// A create leaves before its intent is on record.
     IntendLater,

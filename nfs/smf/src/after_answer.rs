@@ -151,7 +151,7 @@ impl Core {
         let held =
             self.held(reference, |held| Held { ending, ..held.clone() }).filter(|held| !held.is_ending)?;
         self.contexts.borrow_mut().mark_ending(reference);
-        self.shard.ledger.keep_context(reference, held.request, &held);
+        self.shard.ledger.keep_ending(reference, held.request, &held);
         self.shard.ledger.kept_on_record(reference).await;
         // It may have ended otherwise meanwhile.
         self.contexts.borrow_mut().remove(reference)?;

@@ -87,11 +87,12 @@ fn check_reference(data: &SmContextCreateData, body: &Related) -> Result<(), Fai
 async fn retrieve(
     reference: web::Path<String>,
     body: Bytes,
+    served: Served,
     shards: web::Data<Shards<Smf>>,
 ) -> Result<Reply, Failure> {
     let _: Option<SmContextRetrieveData> = optional(&body)?;
     let reference = reference.into_inner();
-    shards.ask(shard_of(&shards, &reference)?, RetrieveSmContext { reference }).await
+    shards.ask(shard_of(&shards, &reference)?, RetrieveSmContext { served, reference }).await
 }
 
 async fn release(

@@ -24,6 +24,7 @@ pub(crate) struct CreateSmContext {
 #[derive(Message)]
 #[rtype(result = "Result<Reply, Failure>")]
 pub(crate) struct RetrieveSmContext {
+    pub(crate) served: Served,
     pub(crate) reference: String,
 }
 

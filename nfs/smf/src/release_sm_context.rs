@@ -30,7 +30,6 @@ impl Core {
         if !self.begin_to_end(reference) {
             return None;
         }
-        // As long as it is not on record, it is not gone for anybody else either.
         self.shard.ledger.kept_on_record(reference).await;
         let held = self.contexts.borrow_mut().remove(reference)?;
         self.shard.ledger.release_owned(reference).await;
@@ -74,7 +73,7 @@ impl Core {
     pub(crate) async fn end_and_tell(&self, reference: &str, held: Held, reject: Option<Call>) {
         self.telling.set(self.telling.get() + 1);
         let ledger = &self.shard.ledger;
-        ledger.keep_context(reference, held.request, &held);
+        ledger.keep_ending(reference, held.request, &held);
         ledger.let_go(reference).await;
         let served = Served::own(&self.shard.party);
         if let Some(reject) = reject {

@@ -128,8 +128,7 @@ impl Handler<RetrieveSmContext> for Smf {
     type Result = ResponseFuture<Result<Reply, Failure>>;
 
     fn handle(&mut self, message: RetrieveSmContext, _: &mut Context<Self>) -> Self::Result {
-        let core = self.0.clone();
-        Box::pin(async move { retrieve_sm_context::retrieve(&core, &message) })
+        Box::pin(retrieve_sm_context::retrieve(self.0.clone(), message))
     }
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct AmfRegistration {
     pub(crate) value: Amf3GppAccessRegistration,
     /// What it replaces in the UDR, until its answer was handed over.
     pub(crate) older: Option<Amf3GppAccessRegistration>,
+    /// The same since then, until that AMF has heard of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) untold: Option<Amf3GppAccessRegistration>,
     /// Another AMF has taken its place, for this reason, and it has not heard of that yet. Kept on record alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) replaced: Option<DeregistrationReason>,
@@ -142,7 +145,7 @@ impl Core {
         let ledger = &self.shard.ledger;
         owners.iter().for_each(|owner| ledger.end_context(owner));
         for owner in owners {
-            ledger.disown(owner).await;
+            ledger.let_go(owner).await;
         }
     }
 

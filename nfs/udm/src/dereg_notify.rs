@@ -22,11 +22,17 @@ pub(crate) struct Deregistered {
 }
 
 impl Deregistered {
-    /// One that had been replaced before a crash, and has not heard of it.
-    pub(crate) fn before(supi: &Supi, owner: &OwnerKey, registration: &AmfRegistration) -> Option<Self> {
-        let reason = registration.replaced.clone()?;
-        let (supi, on) = (supi.clone(), On::Older(owner.clone()));
-        Some(Deregistered { supi, older: registration.value.clone(), reason, on })
+    /// One that had been replaced before a crash, and those that it had replaced: who has not heard of it.
+    pub(crate) fn before(supi: &Supi, owner: &OwnerKey, registration: &AmfRegistration) -> Vec<Self> {
+        let Some(reason) = registration.replaced.clone() else { return Vec::new() };
+        let whom = [registration.untold.as_ref(), registration.older.as_ref(), Some(&registration.value)];
+        let told = whom.into_iter().flatten().map(|older| Deregistered {
+            supi: supi.clone(),
+            older: older.clone(),
+            reason: reason.clone(),
+            on: On::Older(owner.clone()),
+        });
+        told.collect()
     }
 }
 
@@ -45,7 +51,8 @@ impl Core {
         let replaced = registrations.replaced_by(supi, owner);
         let Some(newer) = registrations.get_mut(supi, owner) else { return Replaced::default() };
         let (amf, reason) = (newer.value.amf_instance_id, reason(&newer.value));
-        let in_udr = newer.older.take().map(|older| (On::Newer(owner.into()), older));
+        newer.untold = newer.older.take().or(newer.untold.take());
+        let in_udr = newer.untold.clone().map(|older| (On::Newer(owner.into()), older));
         for (older, registration) in &replaced {
             let registration = AmfRegistration { replaced: Some(reason.clone()), ..registration.clone() };
             self.shard.ledger.keep_context(older, registration.request, &registration);
@@ -67,6 +74,7 @@ impl Core {
             On::Older(owner) => ledger.end_context(owner),
             On::Newer(owner) => {
                 if let Some(newer) = self.amf_registrations.borrow_mut().get_mut(supi, owner) {
+                    newer.untold = None;
                     ledger.keep_context(owner, newer.request, newer);
                 }
             }
@@ -76,6 +84,11 @@ impl Core {
     /// Its subscriptions end with its registration, if they shall; then it is told, until it hears.
     pub(crate) async fn tell_deregistered(self: &Rc<Self>, deregistered: Deregistered) {
         let Deregistered { supi, older, reason, on } = deregistered;
+        let is_back =
+            |(_, newest): &(_, AmfRegistration)| newest.value.amf_instance_id == older.amf_instance_id;
+        if self.amf_registrations.borrow().newest(&supi).is_some_and(is_back) {
+            return self.has_been_told(&supi, &on);
+        }
         let data = DeregistrationData {
             dereg_reason: reason,
             access_type: Some(AccessType::ACCESS_3GPP),

@@ -62,9 +62,17 @@ impl Core {
     /// over; whether there are any.
     async fn end_replaced_amfs(&self, supi: &Supi, guami: &Guami) -> bool {
         let is_its = |registration: &AmfRegistration| registration.value.guami == *guami;
+        let amf = {
+            let registrations = self.amf_registrations.borrow();
+            registrations.of(supi).find(|(_, r)| is_its(r)).map(|(_, r)| r.value.amf_instance_id)
+        };
+        let Some(amf) = amf else { return false };
         let owners = self.amf_registrations.borrow_mut().remove_those(supi, is_its);
         self.disown_all(&owners).await;
-        !owners.is_empty()
+        for key in self.implicit_subscriptions(supi, amf) {
+            self.end_subscription(&key).await;
+        }
+        true
     }
 
     /// Ends the registration, and those of the AMF's subscriptions that shall end with it.

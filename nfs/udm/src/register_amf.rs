@@ -41,8 +41,14 @@ impl Core {
         let is_new = before.is_none();
         let older = replaced.unwrap_or(before);
         let written_unix_ms = self.shard.party.env.clock.stamp().unix_ms();
-        let registration =
-            AmfRegistration { value, older, replaced: None, request: served.request, written_unix_ms };
+        let registration = AmfRegistration {
+            value,
+            older,
+            untold: None,
+            replaced: None,
+            request: served.request,
+            written_unix_ms,
+        };
         let owner = owner("amf-registration", supi, "-", served.request);
         let committed = attempt.commit(owner, &registration).await?;
         self.amf_registrations.borrow_mut().push(supi.clone(), committed.owner().clone(), registration);

@@ -12,9 +12,9 @@ impl Core {
     pub(crate) fn restore(self: Rc<Self>, contexts: Vec<FoundContext>) -> Result<(), String> {
         let newest_last: Vec<OwnerKey> = contexts.iter().map(|found| found.owner.clone()).collect();
         let replaced = contexts.into_iter().map(|found| self.take_back(found));
-        let replaced: Vec<Deregistered> = replaced.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let replaced: Vec<Vec<Deregistered>> = replaced.collect::<Result<_, _>>()?;
         actix::spawn(async move {
-            for deregistered in replaced {
+            for deregistered in replaced.into_iter().flatten() {
                 self.tell_deregistered(deregistered).await;
             }
             for owner in newest_last {
@@ -26,7 +26,7 @@ impl Core {
     }
 
     /// An AMF that had been replaced is not registered any more, and given back.
-    fn take_back(&self, found: FoundContext) -> Result<Option<Deregistered>, String> {
+    fn take_back(&self, found: FoundContext) -> Result<Vec<Deregistered>, String> {
         let request = found.request;
         match parse(&found.owner).ok_or_else(|| format!("no context is called {:.80?}", found.owner))? {
             Owned::Registration(key) => {
@@ -35,8 +35,8 @@ impl Core {
             }
             Owned::AmfRegistration(supi) => {
                 let registration = AmfRegistration { request, ..found.decode()? };
-                if let Some(deregistered) = Deregistered::before(&supi, &found.owner, &registration) {
-                    return Ok(Some(deregistered));
+                if registration.replaced.is_some() {
+                    return Ok(Deregistered::before(&supi, &found.owner, &registration));
                 }
                 self.amf_registrations.borrow_mut().push(supi, found.owner, registration);
             }
@@ -45,6 +45,6 @@ impl Core {
                 self.subscriptions.borrow_mut().push(key, found.owner, subscription);
             }
         }
-        Ok(None)
+        Ok(Vec::new())
     }
 }

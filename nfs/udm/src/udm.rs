@@ -152,7 +152,7 @@ impl Handler<Handover> for Udm {
             let replaced = core.keep(&handover.owner);
             context.spawn(async move { core.end_replaced(replaced).await }.into_actor(self));
         } else if core.drop_owner(&handover.owner) {
-            context.spawn(async move { core.shard.ledger.disown(&handover.owner).await }.into_actor(self));
+            context.spawn(async move { core.shard.ledger.let_go(&handover.owner).await }.into_actor(self));
         }
     }
 }

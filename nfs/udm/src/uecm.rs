@@ -165,6 +165,7 @@ pub(crate) async fn deregister(core: Rc<Core>, message: Deregister) -> Result<Re
     let smf = core.registered_smf(&served, &key).await?;
     if let Some(named) = smf_instance_id.filter(|named| *named != smf) {
         if core.end_replaced_registrations(&key, named).await {
+            core.unsubscribe_implicitly(&key.supi, named).await;
             return Ok(Reply::no_content());
         }
         let detail = format!("session {} is served by SMF {smf}", key.pdu_session_id);

@@ -35,28 +35,19 @@ pub struct Journal {
     ends: Arc<Ends>,
 }
 
-/// How many batches with an end, or with data that others read, were asked for, and tried to be written.
+/// How many batches that somebody could hear of were asked for, and tried to be written.
 #[derive(Default)]
 struct Ends {
     asked: AtomicU64,
     tried: AtomicU64,
 }
 
-/// Whether somebody could be told of what is in a batch: that a context has ended, or how data are now.
-fn tells(batch: &Batch) -> bool {
-    batch.iter().any(|(key, record)| match key {
-        Key::Context { .. } => record.is_none(),
-        Key::Item(_) => true,
-        _ => false,
-    })
-}
-
 type Trouble = Arc<Mutex<Option<NotWritten>>>;
 
 struct Request {
     batch: Batch,
-    /// Which of those that count as ends it is.
-    end: Option<u64>,
+    /// Whether somebody could hear of what it holds.
+    is_end: bool,
     /// What of it does not count if it cannot be written now: the rest is tried again.
     beginning: Option<Key>,
     /// Who waits for it.
@@ -100,13 +91,20 @@ impl Journal {
     /// but for the record `beginning`: whoever waits for that does without.
     pub async fn write(&self, batch: Batch, beginning: Option<Key>) -> Result<(), NotWritten> {
         let (tell, done) = oneshot::channel();
-        self.send(batch, beginning, Some(tell));
+        self.send(Request { batch, is_end: false, beginning, done: Some(tell) });
         done.await.unwrap_or_else(|_| Err(NotWritten("its writer has ended".into())))
     }
 
     /// Writes a batch after what was asked for before; nobody waits for it. If it fails it is tried again.
     pub fn post(&self, batch: Batch) {
-        self.send(batch, None, None);
+        self.send(Request { batch, is_end: false, beginning: None, done: None });
+    }
+
+    /// The same of something that somebody could hear of: that a context has ended, or ends, or how data are now. Answers wait
+    /// for it ([`Journal::ends_on_record`]).
+    pub fn post_end(&self, batch: Batch) {
+        self.ends.asked.fetch_add(1, SeqCst);
+        self.send(Request { batch, is_end: true, beginning: None, done: None });
     }
 
     /// Ends when every end that was asked for is on record, or cannot be put there now. Nobody may hear before that something
@@ -117,14 +115,8 @@ impl Journal {
         }
     }
 
-    fn send(
-        &self,
-        batch: Batch,
-        beginning: Option<Key>,
-        done: Option<oneshot::Sender<Result<(), NotWritten>>>,
-    ) {
-        let end = tells(&batch).then(|| self.ends.asked.fetch_add(1, SeqCst) + 1);
-        if self.inbox.send(Request { batch, end, beginning, done }).is_err() {
+    fn send(&self, request: Request) {
+        if self.inbox.send(request).is_err() {
             *lock(&self.trouble) = Some(NotWritten("its writer has ended".into()));
         }
     }
@@ -178,10 +170,10 @@ impl Writer {
     /// Newer changes stand above older ones, written or not.
     fn write(&mut self, requests: Vec<Request>) {
         let mut batch = std::mem::take(&mut self.unwritten);
-        let (mut beginnings, mut waiting, mut newest_end) = (Vec::new(), Vec::new(), 0);
-        for Request { batch: changes, end, beginning, done } in requests {
+        let (mut beginnings, mut waiting, mut ends) = (Vec::new(), Vec::new(), 0);
+        for Request { batch: changes, is_end, beginning, done } in requests {
             batch.extend(changes);
-            newest_end = newest_end.max(end.unwrap_or(0));
+            ends += u64::from(is_end);
             beginnings.extend(beginning);
             waiting.extend(done);
         }
@@ -191,11 +183,13 @@ impl Writer {
         }
         let written = self.try_write(&batch);
         if written.is_err() {
-            beginnings.iter().for_each(|beginning| drop(batch.remove(beginning)));
+            // One that has ended meanwhile still has to end.
+            let is_beginning = |key: &Key, record: &Option<_>| record.is_some() && beginnings.contains(key);
+            batch.retain(|key, record| !is_beginning(key, record));
             self.unwritten = batch;
         }
         self.note(&written);
-        self.ends.tried.fetch_max(newest_end, SeqCst);
+        self.ends.tried.fetch_add(ends, SeqCst);
         // Who has stopped waiting need not hear.
         waiting.into_iter().for_each(|done| drop(done.send(written.clone())));
     }

@@ -131,6 +131,13 @@ impl Ledger {
         self.put_context(book, owner, Some(written));
     }
 
+    /// The same of a context that ends, and stays on record until [`Ledger::end_context`]. No answer leaves this NF before that
+    /// is on record.
+    pub fn keep_ending(&self, owner: &str, request: RequestId, context: &impl Serialize) {
+        self.keep_context(owner, request, context);
+        self.post_end();
+    }
+
     /// A context has ended; nothing that it owned is its any more. No answer leaves this NF before that is on record.
     pub fn end_context(&self, owner: &str) {
         let Some(book) = &self.0.book else { return };
@@ -138,8 +145,14 @@ impl Ledger {
             return;
         }
         self.put_context(book, owner, None);
-        // At once: whoever is answered from now on waits for it.
-        book.journal.post(self.unwritten(book));
+        self.post_end();
+    }
+
+    /// At once: whoever is answered from now on waits for it.
+    fn post_end(&self) {
+        if let Some(book) = &self.0.book {
+            book.journal.post_end(self.unwritten(book));
+        }
     }
 
     fn put_context(&self, book: &Book, owner: &str, context: Option<Bytes>) {

@@ -408,6 +408,7 @@ impl Ledger {
     pub async fn disown_all(&self) {
         let owners = self.owners();
         self.end_contexts(&owners);
+        self.all_on_record().await;
         join_all(owners.iter().map(|owner| self.leave_all(owner))).await;
     }
 
@@ -418,6 +419,7 @@ impl Ledger {
         let (ledger, owners) = (self.clone(), self.owners());
         self.end_contexts(&owners);
         tokio::task::spawn_local(async move {
+            ledger.all_on_record().await;
             join_all(owners.iter().map(|owner| ledger.leave_all(owner))).await;
         });
     }
@@ -457,9 +459,12 @@ impl Ledger {
         }
     }
 
-    /// The same of what is owned at a fixed URI: another has written there.
-    pub fn ended_in_slot(&self, slot: &SlotKey) {
-        for id in self.in_slot(slot, |e| e.state() == State::Owned) {
+    /// The same of what `owner` owns at a fixed URI: another has written there.
+    pub fn ended_in_slot(&self, slot: &SlotKey, owner: &str) {
+        let owned = self.owned_by(owner);
+        for id in
+            self.in_slot(slot, |e| e.state() == State::Owned).into_iter().filter(|id| owned.contains(id))
+        {
             self.apply(id, Fact::EndedByProducer);
         }
     }

@@ -17,15 +17,16 @@ use http_body_util::BodyExt;
 impl Front {
     /// The last checkpoint: after the deadline there is only one true answer, and it is not given before.
     pub(super) async fn conclude(&self, arrival: &Arrival, outcome: Outcome, gone: &Gone) -> End {
-        let is_on_record = self.ends_on_record().await;
         let end = match outcome {
-            Outcome::Answer(answer) if is_on_record && !self.is_over(arrival) => {
-                self.answer(arrival, answer, gone).await
+            Outcome::Answer(answer) if !self.ends_on_record().await => {
+                self.undeliverable(arrival, answer, "the journal is not written").await;
+                Err(h2::Reason::CANCEL.into())
             }
-            Outcome::Answer(answer) => {
+            Outcome::Answer(answer) if self.is_over(arrival) => {
                 self.undeliverable(arrival, answer, "its client's time is over").await;
                 self.refuse(arrival).await
             }
+            Outcome::Answer(answer) => self.answer(arrival, answer, gone).await,
             Outcome::TimedOut => self.refuse(arrival).await,
         };
         end.map(|answer| self.sign(answer))

@@ -102,7 +102,7 @@ impl Core {
         owners.iter().for_each(|owner| ledger.end_context(owner));
         for owner in owners.iter().rev() {
             ledger.delivered(owner);
-            ledger.disown(owner).await;
+            ledger.let_go(owner).await;
         }
         if !owners.is_empty() {
             return Ok(());

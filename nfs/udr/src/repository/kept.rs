@@ -78,7 +78,7 @@ impl Repository {
         // Whoever changes it next waits, so that the records come in the order of the changes.
         let subscriber = self.subscribers.get(supi);
         let record = subscriber.as_ref().and_then(|subscriber| subscriber.record(resource));
-        journal.post(Batch::from([(Key::Item(resource.path()), record)]));
+        journal.post_end(Batch::from([(Key::Item(resource.path()), record)]));
     }
 
     /// The same of a place.
@@ -99,7 +99,7 @@ impl Repository {
             let wish = wishes.get(id).map(|wish| record(&wish.value, wish.written, wish.until_unix_ms));
             (Key::Item(Resource::SubToNotify { id: id.to_owned() }.path()), wish)
         });
-        journal.post(batch.collect());
+        journal.post_end(batch.collect());
     }
 
     /// The same of all that was written for a subscriber.
