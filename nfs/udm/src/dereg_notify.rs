@@ -9,6 +9,7 @@ use api::common::{AccessType, Rest, Supi};
 use api::nudm_uecm::{Amf3GppAccessRegistration, DeregistrationData, DeregistrationReason};
 use http::Method;
 use sbi::client::Call;
+use sbi::event::Kind;
 use sbi::party::Served;
 use sbi::release::OwnerKey;
 use std::rc::Rc;
@@ -102,7 +103,12 @@ impl Core {
         }
         let core = self.clone();
         self.notify_with(async move {
-            core.shard.ledger.insist(&Served::own(&core.shard.party), call).await;
+            let (served, party) = (Served::own(&core.shard.party), &core.shard.party);
+            let whom = call.uri.clone();
+            if !core.shard.ledger.insist(&served, call).await {
+                let facts = served.facts(party).detail(format!("{whom} never heard of the end"));
+                party.emit(Kind::StepSkipped, facts);
+            }
             core.has_been_told(&supi, &on);
         });
     }
