@@ -165,7 +165,7 @@ faults! {
     /// A success that could not be handed over counts as delivered.
     UndeliveredIsDelivered,
     /// Answers leave before ends are on record.
-    RefuseBeforeTheEnd,
+    AnswerBeforeTheEnd,
     /// A create leaves before its intent is on record.
     IntendLater,
     /// A success leaves before its context is on record.

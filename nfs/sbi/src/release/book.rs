@@ -1,8 +1,8 @@
 //! What the ledger writes into the journal, and finds there after a restart.
 //!
 //! On record before it matters: the intent of a create before it leaves; a context, with what it owns, before its success
-//! does; the end of a context before what it owns is released. The rest (what a create has come to, that a release was
-//! confirmed) follows when it can: without it, what is owed is settled or released once more, which ends nothing of
+//! does; the end of a context before what it owns is released, and before the NF answers anybody. The rest (what a create
+//! has come to, that a release was confirmed) follows when it can: without it, what is owed is settled or released once more, which ends nothing of
 //! others'. An entry without an owner, and one whose owner's context has ended, is owed.
 
 use super::ledger::Ledger;

@@ -35,7 +35,7 @@ impl Front {
     /// Nobody hears that something is gone before its end is on record, since a restart would bring it back. Whether it is: a
     /// disk that hangs is waited for as long as for a release.
     async fn ends_on_record(&self) -> bool {
-        let Some(journal) = self.party.journal.as_ref().filter(|_| !planted!(RefuseBeforeTheEnd)) else {
+        let Some(journal) = self.party.journal.as_ref().filter(|_| !planted!(AnswerBeforeTheEnd)) else {
             return true;
         };
         tokio::time::timeout(self.party.policy.release.timer, journal.ends_on_record()).await.is_ok()
