@@ -116,7 +116,7 @@ pub fn open_file(directory: &Path, name: &str, sync: Sync) -> Result<Opened, Ope
     let file = backend.file.clone();
     let store = RedbStore::open(move || Ok(backend.clone())).map_err(|error| failed(store_failure(error)))?;
     let unpublished = new.map(|new| (new, path.clone()));
-    Ok(Opened { store: Box::new(FileStore { store, file, unpublished }), records })
+    Ok(Opened { store: Box::new(FileStore { store, file, sync, unpublished }), records })
 }
 
 /// Sees that it is a journal, and whole; nothing is changed in it.
@@ -175,6 +175,7 @@ fn expect_format(records: &Records) -> Result<(), Why> {
 struct FileStore {
     store: RedbStore,
     file: Arc<File>,
+    sync: Sync,
     unpublished: Option<(PathBuf, PathBuf)>,
 }
 
@@ -193,6 +194,10 @@ impl FileStore {
 }
 
 impl Store for FileStore {
+    fn is_quick(&self) -> bool {
+        self.sync == Sync::Process
+    }
+
     fn read(&mut self) -> Result<Records, StoreError> {
         self.store.read()
     }

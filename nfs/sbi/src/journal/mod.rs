@@ -4,6 +4,7 @@
 //! is waited for; the rest follows. All that waits at a moment is written together, as one batch, whole or not at all.
 //! docs/release.md, "After a crash", has the reasoning.
 
+mod at_hand;
 mod disk;
 mod file;
 mod key;

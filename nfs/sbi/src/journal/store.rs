@@ -15,8 +15,13 @@ pub type Batch = BTreeMap<Key, Option<Bytes>>;
 pub type Records = BTreeMap<Key, Bytes>;
 
 /// Keeps the records of one journal. A batch is written whole or not at all, and is there after a crash once `write` has
-/// returned. Calls block: they are made on a thread of their own.
+/// returned. Calls block: they are made on a thread of their own unless they are quick.
 pub trait Store: Send + 'static {
+    /// Whether a write takes no longer than to copy it into memory.
+    fn is_quick(&self) -> bool {
+        false
+    }
+
     /// How long the next write takes before anything of it is there: where time is simulated, nothing else does.
     fn latency(&mut self) -> Duration {
         Duration::ZERO

@@ -293,9 +293,14 @@ fn a_new_journal_has_its_name_only_once_it_says_whose_it_is() {
 struct Stubborn {
     inner: MemoryStore,
     refuses: Arc<AtomicBool>,
+    is_quick: bool,
 }
 
 impl Store for Stubborn {
+    fn is_quick(&self) -> bool {
+        self.is_quick
+    }
+
     fn read(&mut self) -> Result<Records, StoreError> {
         self.inner.read()
     }
@@ -314,11 +319,13 @@ impl Store for Stubborn {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_written_is_written_once_it_can_be_but_for_what_was_to_begin() {
-    tokio::task::LocalSet::new().run_until(stubbornness()).await;
+    for is_quick in [false, true] {
+        tokio::task::LocalSet::new().run_until(stubbornness(is_quick)).await;
+    }
 }
 
-async fn stubbornness() {
-    let (store, party) = (Stubborn::default(), party());
+async fn stubbornness(is_quick: bool) {
+    let (store, party) = (Stubborn { is_quick, ..Stubborn::default() }, party());
     let opened = Opened::read(store.clone()).expect("opened");
     let (journal, _) = Journal::begin(opened, &party, &Workers::Here(1)).expect("begun");
     journal.write(Batch::from([put(1, "a")]), None).await.expect("written");
@@ -339,6 +346,18 @@ async fn stubbornness() {
     );
     assert!(journal.trouble().is_none());
     drop(journal);
+}
+
+#[tokio::test]
+async fn what_was_asked_for_last_is_written_when_its_worker_ends() {
+    let store = Stubborn { is_quick: true, ..Stubborn::default() };
+    let begin_and_post = async {
+        let opened = Opened::read(store.clone()).expect("opened");
+        let (journal, _) = Journal::begin(opened, &party(), &Workers::Here(1)).expect("begun");
+        journal.post(Batch::from([put(1, "a")]));
+    };
+    tokio::task::LocalSet::new().run_until(begin_and_post).await;
+    assert_eq!(values(&mut store.inner.clone()), ["a"]);
 }
 
 fn party() -> Party {

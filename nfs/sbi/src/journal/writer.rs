@@ -1,5 +1,6 @@
 //! Writing a journal: whatever waits at a moment goes into one batch.
 
+use super::at_hand::AtHand;
 use super::key::Key;
 use super::lease::Fence;
 use super::store::{Batch, Store, StoreError};
@@ -26,13 +27,15 @@ pub const RETRY: Duration = Duration::from_secs(1);
 #[error("the journal cannot be written: {0}")]
 pub struct NotWritten(Arc<str>);
 
-/// Writes an NF's journal, in the background. Cheap to clone. What waits to be written is bounded by what there is to tell of:
+/// Writes an NF's journal: on the thread that asks, a little later, if the store is quick, else on one of its own. Cheap to clone. What waits to be written is bounded by what there is to tell of:
 /// each create waits until its intent is written, and a UDR takes nothing more while it cannot be.
 #[derive(Clone)]
 pub struct Journal {
     inbox: mpsc::UnboundedSender<Request>,
     trouble: Trouble,
     ends: Arc<Ends>,
+    /// Who writes, unless a thread does.
+    at_hand: Option<Arc<AtHand>>,
 }
 
 /// How many batches that somebody could hear of were asked for, and tried to be written.
@@ -44,7 +47,7 @@ struct Ends {
 
 type Trouble = Arc<Mutex<Option<NotWritten>>>;
 
-struct Request {
+pub(super) struct Request {
     batch: Batch,
     /// Whether somebody could hear of what it holds.
     is_end: bool,
@@ -55,8 +58,7 @@ struct Request {
 }
 
 impl Journal {
-    /// Takes over what was opened for an NF, and begins to write: on a thread of its own, or under simulation on the calling
-    /// one. What was there is given back.
+    /// Takes over what was opened for an NF, and begins to write. What was there is given back.
     pub fn begin(
         opened: Opened,
         party: &Party,
@@ -83,8 +85,14 @@ impl Journal {
             unwritten: Batch::new(),
             failed_at: None,
         };
-        workers.aside(move || writer.run(requests));
-        Ok((Journal { inbox, trouble, ends }, RecoveredNf::of(records, identity.shards)))
+        let at_hand = match writer.store.is_quick() {
+            true => Some(AtHand::new(writer, requests)),
+            false => {
+                workers.aside(move || writer.run(requests));
+                None
+            }
+        };
+        Ok((Journal { inbox, trouble, ends, at_hand }, RecoveredNf::of(records, identity.shards)))
     }
 
     /// Writes a batch after what was asked for before; ends when it is there. If it cannot be written now it is tried again,
@@ -119,6 +127,7 @@ impl Journal {
         if self.inbox.send(request).is_err() {
             *lock(&self.trouble) = Some(NotWritten("its writer has ended".into()));
         }
+        self.at_hand.iter().for_each(AtHand::write_soon);
     }
 
     /// Why it cannot be written at the moment.
@@ -131,7 +140,7 @@ fn lock(trouble: &Trouble) -> MutexGuard<'_, Option<NotWritten>> {
     trouble.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Writer {
+pub(super) struct Writer {
     store: Box<dyn Store>,
     fence: Fence,
     trouble: Trouble,
@@ -148,7 +157,7 @@ impl Writer {
         let mut waiting = Vec::new();
         loop {
             let more = requests.recv_many(&mut waiting, MAX_BATCH);
-            let is_well = self.unwritten.is_empty() && lock(&self.trouble).is_none();
+            let is_well = self.is_well();
             let closed = match is_well {
                 true => more.await == 0,
                 false => tokio::time::timeout(RETRY, more).await == Ok(0),
@@ -167,8 +176,13 @@ impl Writer {
         }
     }
 
+    /// Whether everything that was asked for could be written.
+    pub(super) fn is_well(&self) -> bool {
+        self.unwritten.is_empty() && lock(&self.trouble).is_none()
+    }
+
     /// Newer changes stand above older ones, written or not.
-    fn write(&mut self, requests: Vec<Request>) {
+    pub(super) fn write(&mut self, requests: Vec<Request>) {
         let mut batch = std::mem::take(&mut self.unwritten);
         let (mut beginnings, mut waiting, mut ends) = (Vec::new(), Vec::new(), 0);
         for Request { batch: changes, is_end, beginning, done } in requests {
