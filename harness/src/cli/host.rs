@@ -22,6 +22,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use udr::Repository;
 
@@ -81,8 +82,11 @@ pub(super) async fn host(env: Env, plans: Vec<Plan>, admin: Place, config: &Conf
         let ready = Ready { nf, sbi, admin: &admin_root };
         tell(&ready).map_err(|e| format!("cannot say on stdout where this NF listens: {e}"))?;
     }
-    let exit = until_stopped(started, &operator, &mut signals).await;
-    workers.stop();
+    let (exit, has_drained) = until_stopped(started, &operator, &mut signals).await;
+    // A worker that hangs in a file system is not waited for.
+    if has_drained {
+        workers.stop();
+    }
     Ok(exit)
 }
 
@@ -228,19 +232,27 @@ fn provisioned(config: &Config) -> Arc<Repository> {
     repository
 }
 
-async fn until_stopped(started: Vec<Started>, operator: &Operator, signals: &mut Signals) -> Exit {
+/// How it ends, and whether everything had its time to.
+async fn until_stopped(started: Vec<Started>, operator: &Operator, signals: &mut Signals) -> (Exit, bool) {
     let first = signals.next().await;
     operator.ready.store(false, Relaxed);
-    let (left, last) = tokio::select! {
-        left = drain(started) => (left, first),
-        second = signals.next() => (tell_left(&operator.process.nfs).await, second),
+    let (left, last, has_drained) = tokio::select! {
+        left = drain(started) => (left, first, true),
+        second = signals.next() => {
+            let left = tokio::time::timeout(LAST_WORDS, tell_left(&operator.process.nfs)).await;
+            (left.unwrap_or(usize::MAX), second, false)
+        }
     };
-    match (left, last) {
+    let exit = match (left, last) {
         (0, Stop::Terminate) => Exit::Well,
         (0, Stop::Interrupt) => Exit::Interrupted,
         _ => Exit::VerdictFailed,
-    }
+    };
+    (exit, has_drained)
 }
+
+/// How long the second signal waits to hear what is left.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Who wants the NF to stop.
 #[derive(Clone, Copy)]
@@ -290,14 +302,14 @@ async fn stop(started: &mut Started) {
     let released = async {
         started.handle.close().await;
         while started.handle.unsettled().await > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let _ = tokio::time::timeout(grace, released).await;
     if let Some(journal) = &started.handle.party.journal {
         let written = async {
             while journal.write(Batch::new(), None).await.is_err() {
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
         if tokio::time::timeout(grace, written).await.is_err()

@@ -17,7 +17,7 @@ pub type Records = BTreeMap<Key, Bytes>;
 /// Keeps the records of one journal. A batch is written whole or not at all, and is there after a crash once `write` has
 /// returned. Calls block: they are made on a thread of their own unless they are quick.
 pub trait Store: Send + 'static {
-    /// Whether a write takes no longer than to copy it into memory.
+    /// Whether a write takes no longer than to copy it into memory, as long as nothing is wrong.
     fn is_quick(&self) -> bool {
         false
     }

@@ -360,6 +360,39 @@ async fn what_was_asked_for_last_is_written_when_its_worker_ends() {
     assert_eq!(values(&mut store.inner.clone()), ["a"]);
 }
 
+#[test]
+fn workers_that_share_a_journal_have_everything_written_in_their_order() {
+    const WORKERS: u64 = 3;
+    const WRITES: u64 = 200;
+    let store = Stubborn { is_quick: true, ..Stubborn::default() };
+    let opened = Opened::read(store.clone()).expect("opened");
+    let (journal, _) = Journal::begin(opened, &party(), &Workers::Here(1)).expect("begun");
+    let worker = |n: u64| {
+        let journal = journal.clone();
+        std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let writes = async move {
+                for value in 0..WRITES {
+                    journal.post(Batch::from([put(WORKERS + n, "older")]));
+                    journal.post(Batch::from([put(WORKERS + n, &value.to_string())]));
+                    journal.write(Batch::from([put(n, &value.to_string())]), None).await.expect("written");
+                }
+                // Its worker ends with this still to be written.
+                journal.post(Batch::from([put(2 * WORKERS + n, "last")]));
+            };
+            runtime.block_on(tokio::task::LocalSet::new().run_until(writes));
+        })
+    };
+    let workers: Vec<_> = (0..WORKERS).map(worker).collect();
+    workers.into_iter().for_each(|worker| worker.join().expect("a worker"));
+    drop(journal);
+    let last = (WRITES - 1).to_string();
+    let expected: Vec<_> =
+        [&*last, &*last, "last"].iter().flat_map(|value| vec![(*value).to_owned(); 3]).collect();
+    assert_eq!(values(&mut store.inner.clone()), expected);
+}
+
 fn party() -> Party {
     Party {
         name: "smf".into(),

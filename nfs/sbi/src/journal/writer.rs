@@ -9,6 +9,7 @@ use crate::event::{Facts, Kind};
 use crate::party::Party;
 use crate::planted::planted;
 use crate::server::Workers;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -219,12 +220,18 @@ impl Writer {
         {
             return Err(trouble);
         }
-        let written = self.store.write(self.fence, batch);
+        let written = self.write_to_store(batch);
         self.failed_at = written.is_err().then(Instant::now);
         written.map_err(|error| {
             let advice = if error.is_full() { "; free some space, and it goes on" } else { "" };
             NotWritten(format!("{}.journal: {error}{advice}", self.party.name).into())
         })
+    }
+
+    /// A store that panics has failed: what it was given is kept and tried again.
+    fn write_to_store(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        let writing = AssertUnwindSafe(|| self.store.write(self.fence, batch));
+        catch_unwind(writing).unwrap_or_else(|_| Err(StoreError::Damaged("writing it panicked".into())))
     }
 
     fn note(&mut self, written: &Result<(), NotWritten>) {
