@@ -3,10 +3,12 @@
 use crate::process::NfHandle;
 use amf::Amf;
 use api::common::{NfInstanceId, PlmnId, Supi};
+use nrf::{HeartBeats, Nrf};
 use sbi::client::not_given;
 use sbi::event::{Facts, Kind};
 use sbi::journal::{Journal, Opened, RecoveredNf, StoreError};
 use sbi::net::Listen;
+use sbi::nrf::discovered;
 use sbi::party::{NfType, Party};
 use sbi::policy::Network;
 use sbi::server::{self, Nf, Port, Workers};
@@ -27,7 +29,7 @@ pub fn calls(nf_type: NfType) -> &'static [NfType] {
         NfType::Amf => &[NfType::Smf, NfType::Udm],
         NfType::Smf => &[NfType::Udm, NfType::Amf],
         NfType::Udm => &[NfType::Udr],
-        NfType::Udr => &[],
+        NfType::Udr | NfType::Nrf => &[],
     }
 }
 
@@ -37,7 +39,7 @@ pub fn needs(nf_type: NfType) -> Option<NfType> {
     match nf_type {
         NfType::Amf => Some(NfType::Smf),
         NfType::Smf => Some(NfType::Udm),
-        NfType::Udm | NfType::Udr => None,
+        NfType::Udm | NfType::Udr | NfType::Nrf => None,
     }
 }
 
@@ -77,9 +79,20 @@ pub struct Wiring {
     pub smf: SmfChoices,
     /// How a UDR answers the first PUT at a place.
     pub first_put: FirstPut,
+    /// How an NRF asks for heart-beats.
+    pub heart_beats: HeartBeats,
 }
 
 impl Wiring {
+    /// The same with what an NF of this type finds at its NRF: the producers that it was not told of.
+    #[must_use]
+    pub fn finding_peers(mut self, of: NfType) -> Self {
+        for called in calls(of) {
+            self.peers.entry(*called).or_insert_with(|| discovered(called.name()));
+        }
+        self
+    }
+
     fn peer(&self, nf_type: NfType) -> String {
         self.peers.get(&nf_type).cloned().unwrap_or_else(|| not_given(nf_type))
     }
@@ -122,7 +135,7 @@ fn restore_data(party: &Party, wiring: &Wiring, recovered: &RecoveredNf) -> Resu
     let keeps_data = match party.nf_type {
         NfType::Udr => true,
         NfType::Udm => wiring.has_local_udr(),
-        NfType::Amf | NfType::Smf => false,
+        NfType::Amf | NfType::Smf | NfType::Nrf => false,
     };
     if let (true, Some(journal)) = (keeps_data, &party.journal) {
         let (newest, unknown) = wiring.repository.restore(&recovered.items)?;
@@ -212,6 +225,10 @@ async fn start_with(
         NfType::Udr => {
             let config = udr::Config { repository: wiring.repository.clone(), first_put: wiring.first_put };
             Ok(started(server::start::<Udr>(party, config, listener, workers, recovered).await?))
+        }
+        NfType::Nrf => {
+            let config = nrf::Config { plmn: wiring.plmn.clone(), heart_beats: wiring.heart_beats };
+            Ok(started(server::start::<Nrf>(party, config, listener, workers, recovered).await?))
         }
     }
 }

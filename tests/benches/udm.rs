@@ -35,6 +35,7 @@ impl Udm {
             env,
             policy,
             journal: None,
+            nrf: None,
         };
         let workers = Workers::threads(1);
         let started = registry::start(party, &wiring(), listener, &workers, None).await.expect("it starts");
@@ -58,5 +59,6 @@ fn wiring() -> Wiring {
         plmn: PlmnId::new("001", "01").expect("the test PLMN"),
         smf: SmfChoices::default(),
         first_put: Default::default(),
+        heart_beats: Default::default(),
     }
 }

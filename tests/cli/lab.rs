@@ -119,7 +119,7 @@ fn a_wrong_configuration_is_named_with_line_and_caret_before_any_port_opens() {
         ("udr: {type: udm}\n", &["line 1", "type: udm in the section of the udr", "^"]),
         ("instances: {smf-2: {}}\n", &["line 1", "expected type: one of amf, smf, udm, udr", "^"]),
         ("instances: {smf: {type: smf}}\n", &["line 1", "smf is the name of the first smf", "^"]),
-        ("instances: {x: {type: nrf}}\n", &["line 1 column 23", "expected one of amf, smf, udm, udr", "^"]),
+        ("instances: {x: {type: xyz}}\n", &["line 1 column 23", "expected one of amf, smf, udm, udr", "^"]),
         ("deadline: {peers: {99-70: honour}}\n", &["line 1 column 20", "99-70", "^"]),
         ("smf: [\n", &["line"]),
         ("logger: {level: loud}\n", &["line 1 column 17", "trace", "^"]),

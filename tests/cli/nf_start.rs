@@ -3,7 +3,7 @@
 use super::support::{Core, NfProcess, Protocol, json_create, mock5g, request, wait_until};
 use std::net::TcpListener;
 
-const TYPES: [&str; 4] = ["amf", "smf", "udm", "udr"];
+const TYPES: [&str; 5] = ["amf", "smf", "udm", "udr", "nrf"];
 
 /// Case 48: the ready line is the first thing on stdout, and then the ports answer.
 #[test]
@@ -174,4 +174,34 @@ fn an_smf_without_a_udm_says_what_it_lacks() {
     let problem = refused.json()["error"].clone();
     assert_eq!((refused.status, &problem["cause"]), (504, &"TARGET_NF_NOT_REACHABLE".into()));
     assert!(problem["detail"].as_str().unwrap().contains("--peer udm="), "{problem}");
+}
+
+/// In any order: the consumer first, then its producer, the NRF last.
+#[test]
+fn nfs_that_know_an_nrf_alone_find_one_another_once_it_is_there() {
+    let place = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let root = format!("http://{place}");
+    let smf = NfProcess::start("smf", &["--nrf", &root]);
+    let ready = |nf: &NfProcess| request(Protocol::H2c, "GET", &format!("{}/readyz", nf.admin()), "", b"");
+    let not_yet = ready(&smf);
+    let why = format!("smf: not registered at the NRF {root}");
+    assert_eq!((not_yet.status, &not_yet.json()["status"]), (503, &why.into()));
+    let udm = NfProcess::start("udm", &["--nrf", &root]);
+    let udr = NfProcess::start("udr", &["--nrf", &root]);
+    let nrf = NfProcess::start_at(&place, "nrf", &["--admin", "127.0.0.1:0"]);
+    for nf in [&smf, &udm, &udr] {
+        wait_until("it is registered", || ready(nf).status == 200);
+    }
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    let created = request(Protocol::H2c, "POST", &uri, &content_type, &body);
+    assert_eq!(created.status, 201, "{created:?}\n{}", smf.stderr());
+    assert!(udm.held().contains(&"smf-registration".to_owned()), "{:?}", udm.held());
+    assert_eq!(smf.stop("TERM").code, Some(0));
+    assert_eq!(udm.held(), [""; 0], "the SMF released what it owned where it had made it");
+    let registered = || nrf.count("nf.changed");
+    let before = registered();
+    udm.stop("TERM");
+    udr.stop("TERM");
+    wait_until("they are deregistered", || registered() >= before + 2);
 }

@@ -14,9 +14,11 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, Method};
 use mock5g::lab::{Builder, Lab, PduSession};
+use nrf::HeartBeats;
 use regex_lite::Regex;
 use sbi::client::{Answer, Call};
 use sbi::event::Kind;
+use sbi::party::NfType;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,10 +36,14 @@ struct Capture {
     answer: Value,
 }
 
+fn folder() -> PathBuf {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/captures/open5gs");
+    std::env::var_os("MOCK5G_CAPTURES").map_or_else(|| PathBuf::from(default), PathBuf::from)
+}
+
 /// The captures of `run` for an NF whose method and path match, in captured order; none if there are no files here.
 fn captures(run: &str, to: &str, operations: &str) -> Vec<Capture> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/captures/open5gs");
-    let folder = std::env::var_os("MOCK5G_CAPTURES").map_or_else(|| PathBuf::from(default), PathBuf::from);
+    let folder = folder();
     let Ok(files) = std::fs::read_dir(&folder) else {
         let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
         assert!(!ci, "no captures in {}: set MOCK5G_CAPTURES", folder.display());
@@ -110,11 +116,21 @@ async fn replay(lab: Builder, nf: &str, captures: &[Capture]) -> (Lab, BTreeMap<
 
 /// Replays what was captured at an NF; the answers, by the names of the files.
 async fn replay_at(lab: Lab, nf: &str, captures: &[Capture]) -> (Lab, BTreeMap<String, Answer>) {
+    replay_with(lab, nf, captures, BTreeMap::new()).await
+}
+
+/// The same, with `ids` of ours for some of the real ones.
+async fn replay_with(
+    lab: Lab,
+    nf: &str,
+    captures: &[Capture],
+    mut ids: BTreeMap<String, String>,
+) -> (Lab, BTreeMap<String, Answer>) {
     let mut connection = Connection::open(&lab.api_root(nf)).await;
-    let (mut ids, mut answers) = (BTreeMap::new(), BTreeMap::new());
+    let mut answers = BTreeMap::new();
     for capture in captures {
         let by_ms = capture.at_ms - lab.process().nf(nf).unwrap().party.env.clock.stamp().unix_ms();
-        ["amf", "smf", "udm", "udr"].iter().for_each(|nf| lab.step_clock(nf, by_ms));
+        lab.process().nfs.iter().for_each(|nf| lab.step_clock(&nf.party.name, by_ms));
         let call = capture.call(&lab.api_root(nf), &renamed(&capture.path, &ids));
         let answer = connection.answer(&call).await;
         let (ours, real) = (answer.status.as_u16(), capture.status);
@@ -153,6 +169,7 @@ fn judge(capture: &Capture, answer: &Answer) {
     }
     let last = capture.path.split('?').next().unwrap().rsplit('/').next().unwrap();
     match (&*capture.method, last) {
+        _ if capture.path.starts_with("/nnrf-nfm/") => judge_at_nrf(capture, answer),
         ("GET", "sm-data") if capture.path.starts_with("/nudm-sdm/") => {
             let data = SmData::decode(&answer.body).unwrap_or_else(|p| panic!("{p:?}: {}", what()));
             let (slice, dnn) = ("1".parse().unwrap(), "internet".parse().unwrap());
@@ -175,6 +192,85 @@ fn judge(capture: &Capture, answer: &Answer) {
         }
         _ => assert_eq!((answer.status.as_u16(), answer.body.len()), (204, 0), "{}", what()),
     }
+}
+
+/// The NRF keeps what an NF says of itself, and says how often it wants to hear of it.
+fn judge_at_nrf(capture: &Capture, answer: &Answer) {
+    let what = format!("{}: {answer:?}", capture.name);
+    let sent = || serde_json::from_slice::<Value>(&capture.body).unwrap();
+    let ours = || answer.json::<Value>().unwrap_or_else(|| panic!("{what}"));
+    let expect_kept = || {
+        let (sent, ours) = (sent(), ours());
+        let kept = sent.as_object().unwrap().iter().all(|(name, value)| ours.get(name) == Some(value));
+        assert!(kept, "{sent} is not in {what}");
+    };
+    match (&*capture.method, &*capture.path) {
+        ("PUT", _) => {
+            expect_kept();
+            assert_eq!(ours()["heartBeatTimer"], capture.answer["heartBeatTimer"], "{what}");
+        }
+        ("POST", _) => {
+            expect_kept();
+            assert!(ours()["validityTime"].is_string() && ours()["subscriptionId"].is_string(), "{what}");
+        }
+        ("GET", "/nnrf-nfm/v1/nf-instances") => {
+            assert_eq!(answer.headers[CONTENT_TYPE], "application/3gppHal+json", "{what}");
+            let listed = |list: &Value| list["_links"]["item"].as_array().unwrap().len();
+            assert_eq!(listed(&ours()), listed(&capture.answer), "{what}");
+        }
+        ("GET", _) => {
+            let said = ["nfInstanceId", "nfType", "nfStatus", "heartBeatTimer", "plmnList"];
+            assert!(said.iter().all(|name| ours().get(name).is_some()), "{what}");
+            assert_eq!(ours()["nfType"], capture.answer["nfType"], "{what}");
+        }
+        _ => assert_eq!((answer.status.as_u16(), answer.body.len()), (204, 0), "{what}"),
+    }
+}
+
+/// Where the real NRF sent its notifications in a run.
+fn told(run: &str) -> Vec<String> {
+    let paths = std::fs::read_dir(folder()).unwrap().map(|f| f.unwrap().path());
+    let is_told = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(run) && name.contains("-nrf-to-")
+    };
+    let uri = |path: PathBuf| {
+        let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let headers = json["headers"].as_array().unwrap();
+        let authority = headers.iter().find(|header| header[0] == ":authority").unwrap();
+        format!("http://{}{}", authority[1].as_str().unwrap(), json["path"].as_str().unwrap())
+    };
+    paths.filter(is_told).map(uri).collect()
+}
+
+/// A real core's NRF, and ours in its place: each NF registers, subscribes, looks who is there, reads the NRF's own profile, and
+/// says that it is alive.
+async fn replay_at_nrf(run: &str) {
+    let captures = captures(run, "nrf", EVERYTHING);
+    let Some(list) = captures.iter().find(|c| c.method == "GET") else { return };
+    let lab = Lab::builder().with_nrf(HeartBeats::default()).only(&[NfType::Nrf]).start().await;
+    let first = list.answer["_links"]["item"][0]["href"].as_str().unwrap();
+    let ours = format!("/nnrf-nfm/v1/nf-instances/{}", lab.process().nf("nrf").unwrap().party.instance_id);
+    let ids = BTreeMap::from([(path_of(first).to_owned(), ours)]);
+    let (lab, answers) = replay_with(lab, "nrf", &captures, ids).await;
+    assert_eq!(answers.len(), captures.len());
+    let mut ours: Vec<_> =
+        lab.events().into_iter().filter(|e| e.event == Kind::UpstreamSent && &*e.nf == "nrf").collect();
+    // The real one left some of its SCP's subscriptions unheeded.
+    for uri in told(run) {
+        let at = ours.iter().position(|e| e.uri.as_deref() == Some(&*uri));
+        ours.remove(at.unwrap_or_else(|| panic!("{uri} was not told:\n{}", lab.transcript())));
+    }
+}
+
+#[actix::test]
+async fn the_nrf_takes_what_a_real_core_sends_at_its_start() {
+    replay_at_nrf("startup").await;
+}
+
+#[actix::test]
+async fn the_nrf_takes_what_a_real_core_sends_during_a_session() {
+    replay_at_nrf("e2e").await;
 }
 
 /// Attributes that a real core's subscribers have, and ours have not: they have no phone numbers.

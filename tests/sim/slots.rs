@@ -174,6 +174,7 @@ impl Stage {
             env,
             policy: Policy::default(),
             journal: None,
+            nrf: None,
         };
         let before = (consumer == Consumer::Reads).then_some(STRANGER);
         let producer = Producer { slot: before, ..Producer::default() };

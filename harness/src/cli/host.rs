@@ -12,6 +12,7 @@ use api::common::NfInstanceId;
 use sbi::env::Env;
 use sbi::journal::{Batch, OpenError, Why};
 use sbi::net::Listen;
+use sbi::nrf::NrfLink;
 use sbi::party::{NfType, Party};
 use sbi::release::State;
 use sbi::server::Workers;
@@ -138,6 +139,7 @@ async fn start(
     let site = Site::of(&bound, env, config);
     let mut started = Vec::new();
     for Bound { plan, listener, api_root, instance_id } in bound {
+        let nrf = site.nrf(&plan);
         let party = Party {
             name: plan.name.as_str().into(),
             nf_type: plan.nf_type,
@@ -146,6 +148,7 @@ async fn start(
             env: env.for_nf(),
             policy: config.policy(&plan.name),
             journal: None,
+            nrf,
         };
         let (path, journal) = journals.take(&plan.name).map(|at| (at.path, at.opened)).unzip();
         let begun = registry::start(party, &site.wiring(plan), listener, workers, journal).await;
@@ -202,16 +205,28 @@ impl<'a> Site<'a> {
         // An AMF that the SMF is told to call is called for all.
         let is_told_of_amf = plan.peers.contains_key(&NfType::Amf);
         let is_another_udr = plan.nf_type == NfType::Udr && self.first_udr.as_ref() != Some(&plan.name);
-        let mut peers = self.here.clone();
+        let has_nrf = self.nrf(&plan).is_some();
+        let (mut peers, nf_type) = (self.here.clone(), plan.nf_type);
+        if has_nrf {
+            peers.clear();
+        }
         peers.extend(plan.peers);
-        Wiring {
+        let wiring = Wiring {
             peers,
             amfs: if is_told_of_amf { BTreeMap::new() } else { self.amfs.clone() },
             repository: if is_another_udr { provisioned(self.config) } else { Arc::clone(&self.repository) },
             plmn: self.config.home_plmn(),
             smf: self.config.smf_choices(&plan.name),
             first_put: self.config.first_put(&plan.name),
-        }
+            heart_beats: self.config.heart_beats(&plan.name),
+        };
+        if has_nrf { wiring.finding_peers(nf_type) } else { wiring }
+    }
+
+    /// The NRF of an NF: the one that it was told of, else the one here.
+    fn nrf(&self, plan: &Plan) -> Option<NrfLink> {
+        let told = plan.peers.get(&NfType::Nrf).or_else(|| self.here.get(&NfType::Nrf));
+        told.filter(|_| plan.nf_type != NfType::Nrf).map(|root| NrfLink::new(root.as_str()))
     }
 
     fn process(self, nfs: Vec<NfHandle>) -> Process {

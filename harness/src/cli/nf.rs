@@ -30,14 +30,14 @@ pub(super) struct NfArgs {
     /// A configuration file; see `mock5g config`
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// amf, smf, udm or udr
+    /// amf, smf, udm, udr or nrf
     #[arg(value_name = "TYPE")]
     nf_type: NfType,
     /// What it is called in events, and below `instances` in the configuration [default: its type]
     #[arg(long)]
     name: Option<InstanceName>,
     /// Where the SBI listens; port 0 takes a free one [default: 127.0.0.1 and the lab's port: amf 7705, smf 7704,
-    /// udm 7712, udr 7720; with --name a free port]
+    /// nrf 7710, udm 7712, udr 7720; with --name a free port]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     bind: Option<SocketAddr>,
     /// Scheme and authority that others shall use, in Location and callbacks [default: http:// and the bound address;
@@ -47,6 +47,9 @@ pub(super) struct NfArgs {
     /// A producer that this NF calls, e.g. udm=http://127.0.0.1:7712; may be repeated, once for each type
     #[arg(long = "peer", value_name = "TYPE=APIROOT", value_parser = peer)]
     peers: Vec<(NfType, String)>,
+    /// The NRF: register there, and find there whom no --peer names
+    #[arg(long, value_name = "APIROOT")]
+    nrf: Option<PeerRoot>,
     /// Where the operator plane listens [default: 127.0.0.1 and the SBI port + 1000; a free port if the SBI port is 0 or
     /// above 64535]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
@@ -97,6 +100,10 @@ Example, a UDM with its data in a UDR, and an SMF:
   mock5g nf udm --peer udr=http://127.0.0.1:7720 &
   mock5g nf smf --peer udm=http://127.0.0.1:7712 --peer amf=http://127.0.0.1:7705 &
   curl http://127.0.0.1:8704/readyz
+
+The same with an NRF, in any order:
+  mock5g nf nrf &
+  for nf in udr udm smf amf; do mock5g nf $nf --nrf http://127.0.0.1:7710 & done
 
 Exit codes: 0 stopped by SIGTERM, 1 something may be left hanging upstream, 2 the command line or the configuration is wrong, 3 a port is in
 use or the like, 130 Ctrl-C";
@@ -153,7 +160,8 @@ impl NfArgs {
         let admin = admin.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], admin_port)));
         let said =
             NfType::ALL.iter().filter_map(|called| Some((*called, config.peer(&name, *called)?.to_owned())));
-        let peers = said.chain(self.peers).collect();
+        let nrf = self.nrf.map(|root| (NfType::Nrf, String::from(root)));
+        let peers = said.chain(self.peers).chain(nrf).collect();
         let bind = Place { at, option: "--bind".into() };
         let plan = Plan {
             name,
@@ -174,11 +182,15 @@ fn named_twice(peers: &[(NfType, String)]) -> Option<NfType> {
 /// Says which peers are missing and which are never called. A UDM without a UDR keeps its data itself.
 fn warn_of_peers(plan: &Plan) {
     let (this, calls) = (plan.nf_type, registry::calls(plan.nf_type));
-    let missing = |needed: &NfType| !plan.peers.contains_key(needed);
+    let has_nrf = plan.peers.contains_key(&NfType::Nrf);
+    let missing = |needed: &NfType| !plan.peers.contains_key(needed) && !has_nrf;
     if let Some(missing) = registry::needs(this).filter(missing) {
-        eprintln!("note: no --peer {}=...: what needs a {missing} is answered 504", missing.name());
+        eprintln!(
+            "note: no --peer {}=... and no --nrf: what needs a {missing} is answered 504",
+            missing.name()
+        );
     }
-    for unused in plan.peers.keys().filter(|given| !calls.contains(given)) {
+    for unused in plan.peers.keys().filter(|given| !calls.contains(given) && **given != NfType::Nrf) {
         eprintln!("note: a mock {this} calls no {unused}: --peer {}=... changes nothing", unused.name());
     }
 }

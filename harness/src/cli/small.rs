@@ -172,6 +172,7 @@ pub(super) async fn health(args: HealthArgs) -> Exit {
         env,
         policy: Policy { max_rsp_time: PATIENCE, ..Policy::default() },
         journal: None,
+        nrf: None,
     };
     let url = args.url.trim_end_matches('/').trim_end_matches("/readyz");
     let client = Client::new(party);

@@ -7,6 +7,7 @@ use super::{
 use crate::subscribers;
 use sbi::party::NfType;
 use sbi::policy::Policy;
+use std::num::NonZeroU32;
 
 impl Config {
     /// What was said, and the default of everything else. An NF's own section has what is its own alone: the rest is as
@@ -37,6 +38,7 @@ impl Config {
             smf: self.effective_nf(NfType::Smf),
             udm: self.effective_nf(NfType::Udm),
             udr: self.effective_nf(NfType::Udr),
+            nrf: self.nrf.as_ref().and_then(|_| self.effective_nf(NfType::Nrf)),
             instances: self.instances.clone(),
         }
     }
@@ -62,6 +64,10 @@ impl Config {
             },
             NfType::Udm => NfSection { hear_changes: Some(self.policy(name).hear_changes), ..nf },
             NfType::Udr => NfSection { first_put: Some(self.first_put(name)), ..nf },
+            NfType::Nrf => {
+                let interval = u32::try_from(self.heart_beats(name).interval_s).ok();
+                NfSection { heart_beat_s: interval.and_then(NonZeroU32::new), ..nf }
+            }
         })
     }
 }

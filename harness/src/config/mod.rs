@@ -24,6 +24,7 @@ use sbi::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -76,6 +77,9 @@ pub struct Config {
     /// The UDR.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::udr")]
     pub udr: Option<NfSection>,
+    /// The NRF: a lab has one if there is this section.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::nrf")]
+    pub nrf: Option<NfSection>,
     /// More NFs, by name: a second SMF, say. A lab wires each as it does the first of its type; the others go on calling
     /// the first unless their `client` says otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +126,8 @@ impl Config {
     /// other instances.
     pub fn nfs(&self) -> Vec<(String, NfType)> {
         let stands_in = |nf_type: NfType| self.client.as_ref().is_some_and(|all| all.peer(nf_type).is_some());
-        let first = NfType::ALL.iter().filter(|nf_type| !stands_in(**nf_type));
+        let is_asked_for = |nf_type: NfType| nf_type != NfType::Nrf || self.nrf.is_some();
+        let first = NfType::ALL.iter().filter(|nf_type| !stands_in(**nf_type) && is_asked_for(**nf_type));
         let first = first.map(|nf_type| (nf_type.name().to_owned(), *nf_type));
         first.chain(self.instances.iter().flat_map(Instances::all)).collect()
     }
@@ -146,6 +151,7 @@ impl Config {
             Ok(NfType::Smf) => self.smf.as_ref(),
             Ok(NfType::Udm) => self.udm.as_ref(),
             Ok(NfType::Udr) => self.udr.as_ref(),
+            Ok(NfType::Nrf) => self.nrf.as_ref(),
             Err(_) => self.instances.as_ref()?.get(name),
         }
     }
@@ -212,6 +218,12 @@ impl Config {
         let timer = said.and_then(|smf| smf.procedure_timer_ms).map(Duration::from_millis);
         choices.procedure_timer = timer.unwrap_or(choices.procedure_timer);
         choices
+    }
+
+    /// How the NRF of this name asks for heart-beats.
+    pub fn heart_beats(&self, name: &str) -> nrf::HeartBeats {
+        let said = self.section(name).and_then(|nrf| nrf.heart_beat_s).map(NonZeroU32::get);
+        said.map_or_else(nrf::HeartBeats::default, |said| nrf::HeartBeats { interval_s: said.into() })
     }
 
     /// How the UDR of this name answers the first PUT of a registration.

@@ -8,6 +8,7 @@ use sbi::party::NfType;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 /// What an instance may be called: as a host is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,11 +53,11 @@ impl std::borrow::Borrow<str> for InstanceName {
     }
 }
 
-/// `amf`, `smf`, `udm`, `udr`, and each of `instances`: one NF.
+/// `amf`, `smf`, `udm`, `udr`, `nrf`, and each of `instances`: one NF.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NfSection {
-    /// Of an instance: amf, smf, udm or udr.
+    /// Of an instance: amf, smf, udm, udr or nrf.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub nf_type: Option<NfType>,
     /// Its NF instance id; another one at each start unless it is said.
@@ -95,6 +96,9 @@ pub struct NfSection {
     /// A UDR's: how it answers the first PUT of a registration; `created` or `no_content`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_put: Option<udr::FirstPut>,
+    /// An NRF's: after how many seconds it wants to hear of an NF again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heart_beat_s: Option<NonZeroU32>,
     /// How long its stop waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_ms: Option<u64>,
@@ -111,6 +115,9 @@ impl NfSection {
         }
         if nf_type != NfType::Udr && self.first_put.is_some() {
             return Err("first_put is a key of a UDR".into());
+        }
+        if nf_type != NfType::Nrf && self.heart_beat_s.is_some() {
+            return Err("heart_beat_s is a key of an NRF".into());
         }
         if nf_type != NfType::Udm && self.hear_changes.is_some() {
             return Err("hear_changes is a key of a UDM".into());
@@ -144,6 +151,11 @@ pub(super) fn udr<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSect
     first(NfType::Udr, section)
 }
 
+/// Reads `nrf`.
+pub(super) fn nrf<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSection>, D::Error> {
+    first(NfType::Nrf, section)
+}
+
 /// `instances`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -170,7 +182,7 @@ impl TryFrom<NfSection> for Instance {
     type Error = String;
 
     fn try_from(section: NfSection) -> Result<Self, String> {
-        let nf_type = section.nf_type.ok_or("expected type: one of amf, smf, udm, udr")?;
+        let nf_type = section.nf_type.ok_or("expected type: one of amf, smf, udm, udr, nrf")?;
         section.of(nf_type).map(Instance)
     }
 }

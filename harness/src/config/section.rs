@@ -34,6 +34,7 @@ impl Addresses {
             NfType::Smf => 4,
             NfType::Udm => 12,
             NfType::Udr => 20,
+            NfType::Nrf => 10,
         };
         match self {
             Addresses::Loopback => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7700 + u16::from(last)),
@@ -167,6 +168,9 @@ pub struct ClientSection {
     /// The apiRoot of its UDR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udr: Option<PeerRoot>,
+    /// The apiRoot of the NRF where it registers, and finds the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nrf: Option<PeerRoot>,
 }
 
 impl ClientSection {
@@ -180,6 +184,7 @@ impl ClientSection {
             NfType::Smf => self.smf.as_ref(),
             NfType::Udm => self.udm.as_ref(),
             NfType::Udr => self.udr.as_ref(),
+            NfType::Nrf => self.nrf.as_ref(),
         };
         root.map(PeerRoot::as_str)
     }

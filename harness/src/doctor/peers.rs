@@ -22,6 +22,7 @@ pub(super) fn client() -> Rc<Client> {
         env,
         policy: Policy { max_rsp_time: PATIENCE, ..Policy::default() },
         journal: None,
+        nrf: None,
     })
 }
 

@@ -8,10 +8,12 @@ use crate::simulation::{self, Host, Medium, Stage, Stuck, Weather, World};
 use crate::subscribers;
 use api::common::{PlmnId, Supi};
 use futures_util::future::LocalBoxFuture;
+use nrf::HeartBeats;
 use sbi::env::Env;
 use sbi::event::Event;
 use sbi::journal::{Opened, Sync, open_file};
 use sbi::net::Listen;
+use sbi::nrf::NrfLink;
 use sbi::party::{NfType, Party};
 use sbi::policy::Policy;
 use sbi::server::Workers;
@@ -40,6 +42,8 @@ pub struct Builder {
     smf_amf: Option<String>,
     smf: SmfChoices,
     first_put: FirstPut,
+    heart_beats: HeartBeats,
+    nrf: Option<String>,
     judged: bool,
     data_dir: Option<(PathBuf, Sync)>,
     media: BTreeMap<String, Medium>,
@@ -67,6 +71,8 @@ impl Default for Builder {
             smf_amf: None,
             smf: SmfChoices::default(),
             first_put: FirstPut::default(),
+            heart_beats: HeartBeats::default(),
+            nrf: None,
             judged: true,
             data_dir: None,
             media: BTreeMap::new(),
@@ -98,6 +104,28 @@ impl Builder {
     #[must_use]
     pub fn with_smf(mut self, name: &str) -> Self {
         self.nfs.push(Planned { name: name.into(), nf_type: NfType::Smf, policy: Policy::default() });
+        self
+    }
+
+    /// An NRF, which wants to hear of each NF as often.
+    #[must_use]
+    pub fn with_nrf(mut self, heart_beats: HeartBeats) -> Self {
+        self.nfs.push(Planned { name: "nrf".into(), nf_type: NfType::Nrf, policy: Policy::default() });
+        self.heart_beats = heart_beats;
+        self
+    }
+
+    /// The NFs register at an NRF elsewhere, and find there whom they call.
+    #[must_use]
+    pub fn nrf(mut self, api_root: &str) -> Self {
+        self.nrf = Some(api_root.into());
+        self
+    }
+
+    /// Only the NFs of these types.
+    #[must_use]
+    pub fn only(mut self, nf_types: &[NfType]) -> Self {
+        self.nfs.retain(|nf| nf_types.contains(&nf.nf_type));
         self
     }
 
@@ -224,6 +252,44 @@ impl Builder {
             plmn: self.plmn.clone(),
             smf: self.smf,
             first_put: self.first_put,
+            heart_beats: self.heart_beats,
+        }
+    }
+
+    /// With an NRF, an NF finds there whom the lab was not told to let it call.
+    fn wiring_of(&self, nf_type: NfType, wiring: &Wiring) -> Wiring {
+        if self.nrf.is_none() && !self.nfs.iter().any(|nf| nf.nf_type == NfType::Nrf) {
+            return wiring.clone();
+        }
+        let mut found = Wiring { peers: self.peers.clone(), ..wiring.clone() }.finding_peers(nf_type);
+        match wiring.peers.get(&NfType::Amf).filter(|_| self.smf_amf.is_some()) {
+            Some(told) => drop(found.peers.insert(NfType::Amf, told.clone())),
+            None if !self.reaches_ues => drop(found.peers.remove(&NfType::Amf)),
+            None => {}
+        }
+        found
+    }
+
+    fn party(
+        &self,
+        nf: &Planned,
+        env: &Env,
+        roots: &BTreeMap<String, String>,
+        journal: Option<&Opened>,
+    ) -> Party {
+        let root = &*roots[&nf.name];
+        env.directory.add(root, &nf.name);
+        let nrf = roots.get(NfType::Nrf.name()).or(self.nrf.as_ref()).filter(|_| nf.nf_type != NfType::Nrf);
+        let had = journal.and_then(Opened::identity).map(|identity| identity.instance_id);
+        Party {
+            name: nf.name.as_str().into(),
+            nf_type: nf.nf_type,
+            instance_id: had.unwrap_or_else(|| env.entropy.uuid()),
+            api_root: root.into(),
+            env: env.for_nf(),
+            policy: nf.policy.clone(),
+            journal: None,
+            nrf: nrf.map(|root| NrfLink::new(root.as_str())),
         }
     }
 
@@ -256,7 +322,8 @@ impl Builder {
             let journal = self.data_dir.as_ref().map(|(directory, sync)| {
                 open_file(directory, &nf.name, *sync).unwrap_or_else(|error| panic!("{error}"))
             });
-            let party = nf.party(&env, &roots[&nf.name], journal.as_ref());
+            let party = self.party(nf, &env, &roots, journal.as_ref());
+            let wiring = self.wiring_of(nf.nf_type, &wiring);
             started.push(start(party, &wiring, listener, &workers, journal).await);
         }
         assemble(env, started, &wiring, Some(workers), self.judged)
@@ -325,7 +392,8 @@ impl Builder {
         for nf in &self.nfs {
             let medium = self.media.get(&nf.name).cloned();
             let opened = medium.as_ref().map(Medium::open);
-            let party = nf.party(&world.env_of(&nf.name), &roots[&nf.name], opened.as_ref());
+            let party = self.party(nf, &world.env_of(&nf.name), &roots, opened.as_ref());
+            let wiring = self.wiring_of(nf.nf_type, &wiring);
             let provisioned = self.clone();
             let fresh = move || provisioned.repository();
             stage.add(host(party, wiring.clone(), self.workers, medium, fresh));
@@ -348,22 +416,6 @@ impl Builder {
 
 fn default_name(nf_type: NfType) -> String {
     nf_type.name().to_owned()
-}
-
-impl Planned {
-    fn party(&self, env: &Env, root: &str, journal: Option<&Opened>) -> Party {
-        env.directory.add(root, &self.name);
-        let had = journal.and_then(Opened::identity).map(|identity| identity.instance_id);
-        Party {
-            name: self.name.as_str().into(),
-            nf_type: self.nf_type,
-            instance_id: had.unwrap_or_else(|| env.entropy.uuid()),
-            api_root: root.into(),
-            env: env.for_nf(),
-            policy: self.policy.clone(),
-            journal: None,
-        }
-    }
 }
 
 /// A simulated NF: whenever it starts it is the same party, with the same clock and at the same place.

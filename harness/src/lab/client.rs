@@ -23,6 +23,7 @@ impl LabClient {
             env,
             policy: Policy::default(),
             journal: None,
+            nrf: None,
         };
         LabClient(Client::new(party))
     }

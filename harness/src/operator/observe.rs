@@ -7,6 +7,8 @@ use api::query::Query;
 use futures_util::stream;
 use http::StatusCode;
 use sbi::event::Events;
+use sbi::journal::Journal;
+use sbi::party::Party;
 use sbi::problem::ProblemDetails;
 use sbi::release::{Resource, State};
 use sbi::server::{Failure, Held, Reply};
@@ -53,10 +55,15 @@ fn why_not_ready(operator: &Operator) -> Option<Cow<'static, str>> {
     if !operator.ready.load(Relaxed) {
         return Some("stopping".into());
     }
-    operator.process.nfs.iter().find_map(|nf| {
-        let trouble = nf.party.journal.as_ref()?.trouble()?;
-        Some(format!("{}: {trouble}", nf.party.name).into())
-    })
+    operator.process.nfs.iter().find_map(|nf| why_nf_not_ready(&nf.party)).map(Cow::from)
+}
+
+fn why_nf_not_ready(party: &Party) -> Option<String> {
+    if let Some(trouble) = party.journal.as_ref().and_then(Journal::trouble) {
+        return Some(format!("{}: {trouble}", party.name));
+    }
+    let nrf = party.nrf.as_ref().filter(|nrf| !nrf.is_registered())?;
+    Some(format!("{}: not registered at the NRF {}", party.name, nrf.root()))
 }
 
 #[derive(Serialize)]

@@ -11,6 +11,7 @@ pub mod decode;
 pub mod namf_comm;
 pub mod nas;
 pub mod ngap;
+pub mod nnrf_nfm;
 pub mod nsmf_pdusession;
 pub mod nudm_sdm;
 pub mod nudm_uecm;

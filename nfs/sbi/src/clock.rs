@@ -132,6 +132,11 @@ pub fn unix_ms_of_rfc3339(text: &str) -> Option<i64> {
     i64::try_from(local.as_millis()).ok().map(|ms| ms - i64::from(offset.seconds()) * 1000)
 }
 
+/// RFC 3339 with milliseconds, of milliseconds since the Unix epoch.
+pub fn rfc3339_of_unix_ms(unix_ms: i64) -> String {
+    crate::event::utc(unix_ms.saturating_mul(1_000))
+}
+
 /// The text without the digits of a fraction that are finer than a nanosecond.
 fn with_nanoseconds_at_most(text: &str) -> Cow<'_, str> {
     const NANOSECONDS: usize = 9;

@@ -56,6 +56,8 @@ const RESET: &str = "RFC 9113 §5.4.2";
 const NOT_PROCESSED: &str = "RFC 9113 §8.7";
 /// Connections that are to end.
 const GOAWAY: &str = "RFC 9113 §6.8, TS 29.500 §5.2.6 (Rel-17)";
+/// What an NRF knows of NF instances.
+const MANAGEMENT: &str = "TS 29.510 §5.2.2 (Rel-17)";
 /// Registering a UE.
 const REGISTRATION: &str = "TS 23.502 §4.2.2.2.2 (Rel-17)";
 /// Establishing a PDU session.
@@ -159,6 +161,14 @@ kinds! {
     CollisionRefused = "collision.refused", COLLISION;
     /// A status notification arrived.
     StatusNotified = "status.notified", STATUS;
+    /// An NF registered at its NRF, or the NRF answers its heart-beats again.
+    NrfRegistered = "nrf.registered", MANAGEMENT;
+    /// An NF's registration or heart-beat failed; it is tried again.
+    NrfUnwell = "nrf.unwell", MANAGEMENT;
+    /// At an NRF: an NF instance registered, changed what it says of itself, was suspended, or is gone.
+    NfChanged = "nf.changed", MANAGEMENT;
+    /// At an NRF: an NF instance registered from another address within an interval of heart-beats.
+    NfMoved = "nf.moved", OURS;
 }
 
 impl Kind {

@@ -19,6 +19,7 @@ pub mod json;
 mod local;
 pub mod multipart;
 pub mod net;
+pub mod nrf;
 pub mod party;
 pub mod planted;
 pub mod policy;

@@ -5,6 +5,7 @@ use crate::deadline::Deadline;
 use crate::env::Env;
 use crate::event::{Facts, Kind, RequestId, TraceId};
 use crate::journal::Journal;
+use crate::nrf::NrfLink;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,11 +24,13 @@ pub enum NfType {
     Udm,
     /// Unified data repository.
     Udr,
+    /// Network repository: which NFs there are.
+    Nrf,
 }
 
 impl NfType {
     /// Every type that the mocks know.
-    pub const ALL: &[NfType] = &[NfType::Amf, NfType::Smf, NfType::Udm, NfType::Udr];
+    pub const ALL: &[NfType] = &[NfType::Amf, NfType::Smf, NfType::Udm, NfType::Udr, NfType::Nrf];
 
     /// As on the wire: `SMF`.
     pub const fn as_str(self) -> &'static str {
@@ -36,6 +39,7 @@ impl NfType {
             NfType::Smf => "SMF",
             NfType::Udm => "UDM",
             NfType::Udr => "UDR",
+            NfType::Nrf => "NRF",
         }
     }
 }
@@ -48,6 +52,7 @@ impl NfType {
             NfType::Smf => "smf",
             NfType::Udm => "udm",
             NfType::Udr => "udr",
+            NfType::Nrf => "nrf",
         }
     }
 }
@@ -100,6 +105,8 @@ pub struct Party {
     pub policy: Policy,
     /// Where it writes down what it owns and owes, if a crash shall leave nothing hanging.
     pub journal: Option<Journal>,
+    /// The NRF where it registers and finds its producers, if it has one.
+    pub nrf: Option<NrfLink>,
 }
 
 impl Party {

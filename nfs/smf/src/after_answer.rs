@@ -96,7 +96,8 @@ impl Core {
 
     /// Where to reach the AMF that created the context.
     fn amf_of(&self, held: &Held) -> Option<String> {
-        self.config.amfs.get(&held.amf).or(self.config.amf.as_ref()).cloned()
+        let told = || self.config.amf.as_deref().map(|root| sbi::nrf::at_instance(root, held.amf.0));
+        self.config.amfs.get(&held.amf).cloned().or_else(told)
     }
 
     /// The accept for the UE and the resources for its gNB; none if the UE has asked for nothing.

@@ -22,6 +22,7 @@ use crate::env::Env;
 use crate::event::{Facts, Kind};
 use crate::fault::{Effect, Fault, On, Subject};
 use crate::header;
+use crate::nrf::{Discovery, Located};
 use crate::party::{NfType, Party, Served};
 use crate::skew::Ears;
 use bytes::Bytes;
@@ -49,6 +50,7 @@ pub struct Client {
     in_process: RefCell<BTreeMap<String, InProcess>>,
     settling: Settling,
     ears: Ears,
+    discovery: Discovery,
 }
 
 /// Why an upstream call brought no success.
@@ -77,6 +79,7 @@ impl Client {
             in_process: RefCell::default(),
             settling: Settling::default(),
             ears: Ears::default(),
+            discovery: Discovery::default(),
         })
     }
 
@@ -93,6 +96,10 @@ impl Client {
     /// Asks an upstream for something that creates nothing: when the wait ends, the call is cancelled.
     pub async fn ask(&self, served: &Served, call: Call) -> Result<Answer, Upstream> {
         let budget = self.budget(served)?;
+        let call = match self.located(served, &call, &budget).await? {
+            Some(located) => Call { uri: located.apply(&call.uri), ..call },
+            None => call,
+        };
         let facts = self.sent(served, &call, &budget);
         let outcome =
             tokio::time::timeout_at(budget.until(), self.exchange(served, call, Lane::Calls, &budget));
@@ -113,6 +120,27 @@ impl Client {
         let outcome =
             tokio::time::timeout_at(budget.until(), self.exchange(served, call, Lane::Calls, &budget));
         outcome.await.unwrap_or(Err(silence))
+    }
+
+    /// Where the producer of a call is, if the NRF has to be asked; with the event that says that it is not to be found.
+    pub(crate) async fn located(
+        &self,
+        served: &Served,
+        call: &Call,
+        budget: &Budget,
+    ) -> Result<Option<Located>, Upstream> {
+        match self.locate(served, &call.uri, budget).await {
+            Ok(located) => Ok(located),
+            Err(why) => {
+                let missed = self.judge(served, budget, self.facts(served, call), Some(Err(why)));
+                missed.map(|_| None)
+            }
+        }
+    }
+
+    /// What was found at the NRF.
+    pub(crate) fn discovery(&self) -> &Discovery {
+        &self.discovery
     }
 
     /// What is left for a call of the served request.
@@ -284,7 +312,11 @@ impl Client {
         let peer = self.peer(call.authority())?;
         let lease = peer.lease(&self.party, lane);
         match tokio::time::timeout_at(until, lease).await {
-            Ok(lease) => Ok(Ready::Connected(lease?)),
+            Ok(Ok(lease)) => Ok(Ready::Connected(lease)),
+            Ok(Err(unreachable)) => {
+                self.discovery.pass_over(call.authority());
+                Err(unreachable)
+            }
             Err(_) => Err(NoAnswer::NotSent("no connection came free in time".into())),
         }
     }

@@ -402,5 +402,6 @@ fn party() -> Party {
         env: crate::env::Env::system(),
         policy: crate::policy::Policy::default(),
         journal: None,
+        nrf: None,
     }
 }

@@ -10,6 +10,7 @@ use super::undo::{Settle, Undo};
 use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Upstream};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind};
+use crate::nrf::Located;
 use crate::party::Served;
 use crate::planted::planted;
 use serde::Serialize;
@@ -33,6 +34,15 @@ pub struct Creation {
     pub settle: Option<Settle>,
     /// Where attempts of the same context meet.
     pub slot: Option<SlotKey>,
+}
+
+impl Creation {
+    /// The same at the producer that was found: it is released where it was made. Its slot is the same wherever that is.
+    fn at(mut self, located: &Located) -> Self {
+        self.call.uri = located.apply(&self.call.uri);
+        self.settle.iter_mut().for_each(|settle| settle.at(located));
+        self
+    }
 }
 
 /// A procedure's hold on what it creates. A success is answered only from [`Committed`]; dropping the attempt gives
@@ -146,6 +156,10 @@ impl Attempt {
         label: Option<Arc<str>>,
     ) -> Result<Answer, Upstream> {
         let client = self.ledger.client().clone();
+        let creation = match client.located(&self.served, &creation.call, &budget).await? {
+            Some(located) => creation.at(&located),
+            None => creation,
+        };
         let id = self.intend(&creation, label)?;
         if let Err(upstream) = self.on_record(Wait::Intent(id), &budget).await {
             self.ledger.note(id, Fact::NotSent);

@@ -1,6 +1,7 @@
 //! What ends a created resource: its own 3GPP operation, as pure data.
 
 use crate::client::{Answer, Call, encoded};
+use crate::nrf::Located;
 use crate::planted::planted;
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -142,6 +143,19 @@ pub enum Settle {
 }
 
 impl Settle {
+    /// The same at the producer that was found.
+    pub(super) fn at(&mut self, located: &Located) {
+        match self {
+            Settle::Repeat { call, older } => {
+                for call in std::iter::once(call).chain(older) {
+                    call.uri = located.apply(&call.uri);
+                }
+            }
+            Settle::RepeatAtOurs(call) => call.uri = located.apply(&call.uri),
+            Settle::Read { collection, .. } => *collection = located.apply(collection),
+        }
+    }
+
     /// The body with which the create was sent, as far as it is known.
     pub(super) fn sent(&self) -> String {
         match self {

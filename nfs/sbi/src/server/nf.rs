@@ -130,6 +130,11 @@ impl<A: Actor<Context = Context<A>>> Shards<A> {
         &self.actors[self.here]
     }
 
+    /// The actor of the first worker, for what one alone knows.
+    pub fn first(&self) -> &Addr<A> {
+        &self.actors[0]
+    }
+
     /// Shard number `index`, if there is one.
     pub fn at(&self, index: usize) -> Option<&Addr<A>> {
         self.actors.get(index)

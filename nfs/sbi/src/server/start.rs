@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::event::{Facts, Kind, RequestId};
 use crate::journal::{Recovered, RecoveredNf};
 use crate::net::Listen;
+use crate::nrf::Registration;
 use crate::party::Party;
 use crate::problem::Cause;
 use crate::release::Ledger;
@@ -43,11 +44,16 @@ pub struct Running<N: Nf> {
 pub struct Port {
     stop: Option<oneshot::Sender<()>>,
     drained: Option<oneshot::Receiver<()>>,
+    registration: Option<Registration>,
 }
 
 impl Port {
-    /// Stops: no new connection, GOAWAY on the others; ends when they have ended, or after `drain_ms`.
+    /// Stops: deregisters, so that nobody finds it any more; then no new connection, and GOAWAY on the others. Ends when they
+    /// have ended, or after `drain_ms`.
     pub async fn stop(&mut self) {
+        if let Some(registration) = self.registration.take() {
+            registration.end().await;
+        }
         drop(self.stop.take());
         if let Some(drained) = self.drained.take() {
             let _ = drained.await;
@@ -68,7 +74,9 @@ pub async fn start<N: Nf>(
     let fronts = (0..workers.count()).map(|n| start_front::<N>(n, &party, &shards, workers)).collect();
     let (done, drained) = oneshot::channel();
     tokio::task::spawn_local(deal(listener, fronts, stopped, done));
-    Ok(Running { party, shards, keepers, port: Port { stop: Some(stop), drained: Some(drained) } })
+    let registration = party.nrf.clone().map(|nrf| Registration::begin(nrf, &party, N::APIS, workers));
+    let port = Port { stop: Some(stop), drained: Some(drained), registration };
+    Ok(Running { party, shards, keepers, port })
 }
 
 async fn start_actors<N: Nf>(
