@@ -41,20 +41,40 @@ impl Desk {
         }
         self.writer.write(waiting);
     }
+
+    fn write_all(&mut self) {
+        while !self.requests.is_empty() {
+            self.write();
+        }
+    }
 }
 
-/// The right to write. Whatever becomes of its task, the others are not kept from writing.
-struct Due(Arc<AtHand>);
+/// The right to write. Whatever becomes of its task, what was left to it is written, and the others are not kept from writing.
+struct Due {
+    at_hand: Arc<AtHand>,
+    has_written: bool,
+}
 
 impl Due {
     fn claim(at_hand: &Arc<AtHand>) -> Option<Self> {
-        (!at_hand.is_due.swap(true, SeqCst)).then(|| Due(at_hand.clone()))
+        let is_mine = !at_hand.is_due.swap(true, SeqCst);
+        is_mine.then(|| Due { at_hand: at_hand.clone(), has_written: false })
     }
 }
 
 impl Drop for Due {
     fn drop(&mut self) {
-        self.0.is_due.store(false, SeqCst);
+        loop {
+            if !self.has_written {
+                self.at_hand.desk().write_all();
+            }
+            self.at_hand.is_due.store(false, SeqCst);
+            // Something may have been left to it meanwhile.
+            let is_left = !self.has_written && !self.at_hand.desk().requests.is_empty();
+            if !is_left || self.at_hand.is_due.swap(true, SeqCst) {
+                return;
+            }
+        }
     }
 }
 
@@ -86,10 +106,11 @@ impl AtHand {
 
 impl Due {
     /// What was asked for while it was written is written next.
-    fn write(self) {
-        let this = self.0.clone();
+    fn write(mut self) {
+        let this = self.at_hand.clone();
         let mut desk = this.desk();
         desk.write();
+        self.has_written = true;
         if !desk.writer.is_well() && !std::mem::replace(&mut desk.is_retrying, true) {
             tokio::task::spawn_local(retry(Arc::downgrade(&this)));
         }
@@ -113,9 +134,6 @@ async fn retry(journal: Weak<AtHand>) {
 impl Drop for AtHand {
     /// What was asked for last, while its worker ended.
     fn drop(&mut self) {
-        let mut desk = self.desk();
-        while !desk.requests.is_empty() {
-            desk.write();
-        }
+        self.desk().write_all();
     }
 }
