@@ -12,6 +12,7 @@ use sbi::nrf::discovered;
 use sbi::party::{NfType, Party};
 use sbi::policy::Network;
 use sbi::server::{self, Nf, Port, Workers};
+use scp::Scp;
 use smf::Smf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub fn calls(nf_type: NfType) -> &'static [NfType] {
         NfType::Amf => &[NfType::Smf, NfType::Udm],
         NfType::Smf => &[NfType::Udm, NfType::Amf],
         NfType::Udm => &[NfType::Udr],
-        NfType::Udr | NfType::Nrf => &[],
+        NfType::Udr | NfType::Nrf | NfType::Scp => &[],
     }
 }
 
@@ -39,7 +40,7 @@ pub fn needs(nf_type: NfType) -> Option<NfType> {
     match nf_type {
         NfType::Amf => Some(NfType::Smf),
         NfType::Smf => Some(NfType::Udm),
-        NfType::Udm | NfType::Udr | NfType::Nrf => None,
+        NfType::Udm | NfType::Udr | NfType::Nrf | NfType::Scp => None,
     }
 }
 
@@ -135,7 +136,7 @@ fn restore_data(party: &Party, wiring: &Wiring, recovered: &RecoveredNf) -> Resu
     let keeps_data = match party.nf_type {
         NfType::Udr => true,
         NfType::Udm => wiring.has_local_udr(),
-        NfType::Amf | NfType::Smf | NfType::Nrf => false,
+        NfType::Amf | NfType::Smf | NfType::Nrf | NfType::Scp => false,
     };
     if let (true, Some(journal)) = (keeps_data, &party.journal) {
         let (newest, unknown) = wiring.repository.restore(&recovered.items)?;
@@ -229,6 +230,10 @@ async fn start_with(
         NfType::Nrf => {
             let config = nrf::Config { plmn: wiring.plmn.clone(), heart_beats: wiring.heart_beats };
             Ok(started(server::start::<Nrf>(party, config, listener, workers, recovered).await?))
+        }
+        NfType::Scp => {
+            let config = scp::Config::default();
+            Ok(started(server::start::<Scp>(party, config, listener, workers, recovered).await?))
         }
     }
 }

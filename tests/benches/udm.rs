@@ -36,6 +36,7 @@ impl Udm {
             policy,
             journal: None,
             nrf: None,
+            scp: None,
         };
         let workers = Workers::threads(1);
         let started = registry::start(party, &wiring(), listener, &workers, None).await.expect("it starts");

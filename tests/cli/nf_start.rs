@@ -205,3 +205,24 @@ fn nfs_that_know_an_nrf_alone_find_one_another_once_it_is_there() {
     udr.stop("TERM");
     wait_until("they are deregistered", || registered() >= before + 2);
 }
+
+/// The NFs know an SCP alone, which finds their producers at the NRF.
+#[test]
+fn nfs_that_know_an_scp_alone_reach_one_another_through_it() {
+    let nrf = NfProcess::start("nrf", &[]);
+    let scp = NfProcess::start("scp", &["--nrf", nrf.sbi()]);
+    let udr = NfProcess::start("udr", &["--nrf", nrf.sbi()]);
+    let udm = NfProcess::start("udm", &["--nrf", nrf.sbi(), "--scp", scp.sbi(), "--indirect", "d"]);
+    for nf in [&scp, &udr, &udm] {
+        wait_until("it is registered", || nf.count("nrf.registered") == 1);
+    }
+    let smf = NfProcess::start("smf", &["--scp", scp.sbi()]);
+    let (content_type, body) = json_create("http://127.0.0.1:9");
+    let uri = format!("{}/nsmf-pdusession/v1/sm-contexts", smf.sbi());
+    let created = request(Protocol::H2c, "POST", &uri, &content_type, &body);
+    assert_eq!(created.status, 201, "{created:?}\n{}", smf.stderr());
+    assert!(udm.held().contains(&"smf-registration".to_owned()), "{:?}", udm.held());
+    assert!(scp.count("upstream.sent") > 4, "it passed on what the SMF and the UDM sent");
+    assert_eq!(smf.stop("TERM").code, Some(0));
+    assert_eq!(udm.held(), [""; 0], "the SMF released where it had made it");
+}

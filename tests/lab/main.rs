@@ -39,6 +39,7 @@ mod slots;
 mod status_notification;
 mod strict;
 mod support;
+mod through_scp;
 mod too_big;
 mod udr_data;
 mod ue_registration;

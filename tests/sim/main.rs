@@ -9,6 +9,7 @@ mod crashes;
 mod determinism;
 mod handover;
 mod network;
+mod scps;
 mod seeds;
 mod slots;
 mod sweep;

@@ -175,6 +175,7 @@ impl Stage {
             policy: Policy::default(),
             journal: None,
             nrf: None,
+            scp: None,
         };
         let before = (consumer == Consumer::Reads).then_some(STRANGER);
         let producer = Producer { slot: before, ..Producer::default() };

@@ -2,7 +2,7 @@
 
 use super::Exit;
 use super::journals::Journals;
-use crate::config::Config;
+use crate::config::{Config, Indirect};
 use crate::operator::{self, Operator};
 use crate::process::{NfHandle, Process};
 use crate::registry::{self, LOCAL_UDR, StartError, Started, Wiring};
@@ -13,7 +13,7 @@ use sbi::env::Env;
 use sbi::journal::{Batch, OpenError, Why};
 use sbi::net::Listen;
 use sbi::nrf::NrfLink;
-use sbi::party::{NfType, Party};
+use sbi::party::{NfType, Party, ScpLink};
 use sbi::release::State;
 use sbi::server::Workers;
 use serde::Serialize;
@@ -41,6 +41,8 @@ pub(super) struct Plan {
     pub(super) advertise: Option<String>,
     /// The producers that it is told to call.
     pub(super) peers: BTreeMap<NfType, String>,
+    /// What it leaves to its SCP, if it calls through one.
+    pub(super) indirect: Option<Indirect>,
 }
 
 /// An NF that listens.
@@ -139,7 +141,7 @@ async fn start(
     let site = Site::of(&bound, env, config);
     let mut started = Vec::new();
     for Bound { plan, listener, api_root, instance_id } in bound {
-        let nrf = site.nrf(&plan);
+        let (nrf, scp) = (site.nrf(&plan), site.scp(&plan));
         let party = Party {
             name: plan.name.as_str().into(),
             nf_type: plan.nf_type,
@@ -149,6 +151,7 @@ async fn start(
             policy: config.policy(&plan.name),
             journal: None,
             nrf,
+            scp,
         };
         let (path, journal) = journals.take(&plan.name).map(|at| (at.path, at.opened)).unzip();
         let begun = registry::start(party, &site.wiring(plan), listener, workers, journal).await;
@@ -196,7 +199,13 @@ impl<'a> Site<'a> {
             }
         }
         let first_udr = bound.iter().find(|b| b.plan.nf_type == NfType::Udr).map(|b| b.plan.name.clone());
-        let has_udr = |b: &Bound| here.contains_key(&NfType::Udr) || b.plan.peers.contains_key(&NfType::Udr);
+        let finds_udr = |b: &Bound| {
+            let named = |of: NfType| b.plan.peers.contains_key(&of);
+            named(NfType::Nrf) || here.contains_key(&NfType::Nrf) || b.plan.indirect.is_some()
+        };
+        let has_udr = |b: &Bound| {
+            here.contains_key(&NfType::Udr) || b.plan.peers.contains_key(&NfType::Udr) || finds_udr(b)
+        };
         let keeps_own_data = bound.iter().any(|b| b.plan.nf_type == NfType::Udm && !has_udr(b));
         Site { env, config, repository: provisioned(config), here, amfs, first_udr, keeps_own_data }
     }
@@ -205,7 +214,8 @@ impl<'a> Site<'a> {
         // An AMF that the SMF is told to call is called for all.
         let is_told_of_amf = plan.peers.contains_key(&NfType::Amf);
         let is_another_udr = plan.nf_type == NfType::Udr && self.first_udr.as_ref() != Some(&plan.name);
-        let has_nrf = self.nrf(&plan).is_some();
+        let delegates = self.scp(&plan).is_some_and(|scp| scp.delegates());
+        let has_nrf = self.nrf(&plan).is_some() || delegates;
         let (mut peers, nf_type) = (self.here.clone(), plan.nf_type);
         if has_nrf {
             peers.clear();
@@ -221,6 +231,14 @@ impl<'a> Site<'a> {
             heart_beats: self.config.heart_beats(&plan.name),
         };
         if has_nrf { wiring.finding_peers(nf_type) } else { wiring }
+    }
+
+    /// The SCP of an NF: the one that it was told of, else the one here if it is to call through one.
+    fn scp(&self, plan: &Plan) -> Option<ScpLink> {
+        let indirect = plan.indirect?;
+        let here = self.here.get(&NfType::Scp).filter(|_| plan.nf_type != NfType::Scp);
+        let root = plan.peers.get(&NfType::Scp).or(here).filter(|_| plan.nf_type != NfType::Nrf)?;
+        Some(ScpLink::new(root.as_str(), indirect == Indirect::D))
     }
 
     /// The NRF of an NF: the one that it was told of, else the one here.

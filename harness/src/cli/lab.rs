@@ -1,7 +1,7 @@
 //! `mock5g lab`: all NFs of a lab in one process.
 
-use super::Exit;
 use super::host::{Place, Plan, host};
+use super::{Exit, Off};
 use crate::config::Config;
 use clap::Args;
 use sbi::env::Env;
@@ -20,6 +20,9 @@ pub(super) struct LabArgs {
     /// A configuration file
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Let all NFs call through an SCP: c, they name the target; d, the SCP finds it at an NRF; off, directly
+    #[arg(long, value_name = "off|c|d", value_parser = super::indirect, default_value = "off", hide_default_value = true)]
+    indirect: Off,
     /// Hold what others send against the OpenAPI files of 3GPP in this directory: what is not as they say is told, as an
     /// event and in the log; openapi.mode in the configuration says whether it is also refused
     #[arg(long, value_name = "DIR")]
@@ -45,7 +48,9 @@ use or the like, 130 Ctrl-C";
 
 pub(super) async fn run(args: LabArgs) -> Exit {
     let config = match super::load(args.config.as_deref()) {
-        Ok(config) => config.with_openapi(args.openapi).with_data_dir(args.data_dir),
+        Ok(config) => {
+            config.with_indirect(args.indirect.0).with_openapi(args.openapi).with_data_dir(args.data_dir)
+        }
         Err(exit) => return exit,
     };
     if let Some((id, name)) = config.instance_id_of_two() {
@@ -71,6 +76,7 @@ fn plan(name: String, nf_type: NfType, config: &Config) -> Plan {
         bind: Place { at: config.bind(&name), option },
         advertise: sbi.advertise.map(String::from),
         peers: NfType::ALL.iter().filter_map(told).collect(),
+        indirect: config.indirect(&name),
         name,
     }
 }

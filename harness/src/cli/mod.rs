@@ -11,8 +11,9 @@ mod nf;
 mod sim;
 mod small;
 
-use crate::config::{Config, Level};
+use crate::config::{Config, Indirect, Level};
 use crate::demo::{self, Format, SCENARIOS, Scenario};
+
 use clap::{Args, Parser, Subcommand};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -85,6 +86,9 @@ struct DemoArgs {
     /// List the scenarios
     #[arg(long)]
     list: bool,
+    /// Let all NFs call through an SCP: c, they name the target; d, the SCP finds it at an NRF; off, directly
+    #[arg(long, value_name = "off|c|d", value_parser = indirect, default_value = "off", hide_default_value = true)]
+    indirect: Off,
     /// Print events, resources and verdict as one JSON object per line
     #[arg(long)]
     json: bool,
@@ -140,7 +144,7 @@ async fn run_demo(args: DemoArgs) -> Exit {
         return Exit::Usage;
     };
     let format = if args.json { Format::Json } else { Format::Text };
-    told(demo::play(scenario, format).await)
+    told(demo::play(scenario, args.indirect.0, format).await)
 }
 
 /// The configuration of this process.
@@ -186,4 +190,17 @@ fn list(json: bool) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether calls go through an SCP, as `--indirect` says it.
+#[derive(Clone, Copy)]
+struct Off(Option<Indirect>);
+
+fn indirect(text: &str) -> Result<Off, String> {
+    match text {
+        "off" => Ok(Off(None)),
+        "c" => Ok(Off(Some(Indirect::C))),
+        "d" => Ok(Off(Some(Indirect::D))),
+        _ => Err("expected off, c or d".into()),
+    }
 }

@@ -1,15 +1,15 @@
 //! `mock5g nf TYPE`: one NF.
 
-use super::Exit;
 use super::host::{Place, Plan, host};
+use super::{Exit, Off};
 use crate::api_root::{OwnRoot, PeerRoot};
-use crate::config::{Config, InstanceName};
+use crate::config::{Config, Indirect, InstanceName};
 use crate::registry;
 use clap::Args;
 use sbi::env::Env;
 use sbi::event::Kind;
 use sbi::party::NfType;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -30,14 +30,14 @@ pub(super) struct NfArgs {
     /// A configuration file; see `mock5g config`
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// amf, smf, udm, udr or nrf
+    /// amf, smf, udm, udr, nrf or scp
     #[arg(value_name = "TYPE")]
     nf_type: NfType,
     /// What it is called in events, and below `instances` in the configuration [default: its type]
     #[arg(long)]
     name: Option<InstanceName>,
     /// Where the SBI listens; port 0 takes a free one [default: 127.0.0.1 and the lab's port: amf 7705, smf 7704,
-    /// nrf 7710, udm 7712, udr 7720; with --name a free port]
+    /// nrf 7710, udm 7712, udr 7720, scp 7900; with --name a free port]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     bind: Option<SocketAddr>,
     /// Scheme and authority that others shall use, in Location and callbacks [default: http:// and the bound address;
@@ -50,6 +50,13 @@ pub(super) struct NfArgs {
     /// The NRF: register there, and find there whom no --peer names
     #[arg(long, value_name = "APIROOT")]
     nrf: Option<PeerRoot>,
+    /// The SCP: call through it. An SCP's is the next SCP
+    #[arg(long, value_name = "APIROOT")]
+    scp: Option<PeerRoot>,
+    /// With --scp: c, this NF names the target (by --peer, or found at the NRF); d, the SCP finds it [default: d without --nrf,
+    /// else c]
+    #[arg(long, value_name = "c|d", value_parser = super::indirect, requires = "scp")]
+    indirect: Option<Off>,
     /// Where the operator plane listens [default: 127.0.0.1 and the SBI port + 1000; a free port if the SBI port is 0 or
     /// above 64535]
     #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
@@ -161,7 +168,11 @@ impl NfArgs {
         let said =
             NfType::ALL.iter().filter_map(|called| Some((*called, config.peer(&name, *called)?.to_owned())));
         let nrf = self.nrf.map(|root| (NfType::Nrf, String::from(root)));
-        let peers = said.chain(self.peers).chain(nrf).collect();
+        let scp = self.scp.map(|root| (NfType::Scp, String::from(root)));
+        let peers: BTreeMap<_, _> = said.chain(self.peers).chain(nrf).chain(scp).collect();
+        let usual = if peers.contains_key(&NfType::Nrf) { Indirect::C } else { Indirect::D };
+        let indirect = self.indirect.and_then(|said| said.0).or_else(|| config.indirect(&name));
+        let indirect = peers.contains_key(&NfType::Scp).then(|| indirect.unwrap_or(usual));
         let bind = Place { at, option: "--bind".into() };
         let plan = Plan {
             name,
@@ -169,6 +180,7 @@ impl NfArgs {
             bind,
             advertise: self.advertise.or(sbi.advertise).map(String::from),
             peers,
+            indirect,
         };
         Ok((plan, Place { at: admin, option: "--admin".into() }))
     }
@@ -182,7 +194,7 @@ fn named_twice(peers: &[(NfType, String)]) -> Option<NfType> {
 /// Says which peers are missing and which are never called. A UDM without a UDR keeps its data itself.
 fn warn_of_peers(plan: &Plan) {
     let (this, calls) = (plan.nf_type, registry::calls(plan.nf_type));
-    let has_nrf = plan.peers.contains_key(&NfType::Nrf);
+    let has_nrf = plan.peers.contains_key(&NfType::Nrf) || plan.indirect == Some(Indirect::D);
     let missing = |needed: &NfType| !plan.peers.contains_key(needed) && !has_nrf;
     if let Some(missing) = registry::needs(this).filter(missing) {
         eprintln!(
@@ -190,7 +202,11 @@ fn warn_of_peers(plan: &Plan) {
             missing.name()
         );
     }
-    for unused in plan.peers.keys().filter(|given| !calls.contains(given) && **given != NfType::Nrf) {
+    for unused in plan
+        .peers
+        .keys()
+        .filter(|given| !calls.contains(given) && !matches!(given, NfType::Nrf | NfType::Scp))
+    {
         eprintln!("note: a mock {this} calls no {unused}: --peer {}=... changes nothing", unused.name());
     }
 }

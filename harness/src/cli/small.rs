@@ -173,6 +173,7 @@ pub(super) async fn health(args: HealthArgs) -> Exit {
         policy: Policy { max_rsp_time: PATIENCE, ..Policy::default() },
         journal: None,
         nrf: None,
+        scp: None,
     };
     let url = args.url.trim_end_matches('/').trim_end_matches("/readyz");
     let client = Client::new(party);

@@ -39,6 +39,7 @@ impl Config {
             udm: self.effective_nf(NfType::Udm),
             udr: self.effective_nf(NfType::Udr),
             nrf: self.nrf.as_ref().and_then(|_| self.effective_nf(NfType::Nrf)),
+            scp: self.scp.as_ref().and_then(|_| self.effective_nf(NfType::Scp)),
             instances: self.instances.clone(),
         }
     }
@@ -55,7 +56,7 @@ impl Config {
         let nf = NfSection { sbi: Some(sbi), ..said };
         let smf = self.smf_choices(name);
         Some(match nf_type {
-            NfType::Amf => nf,
+            NfType::Amf | NfType::Scp => nf,
             NfType::Smf => NfSection {
                 answer: Some(smf.answer),
                 collisions: Some(smf.collisions),

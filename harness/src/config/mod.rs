@@ -11,7 +11,7 @@ mod subscribers;
 
 pub use nf::{InstanceName, Instances, NfSection};
 pub use section::{
-    Addresses, AdminSection, ClientSection, DeadlineSection, JournalSection, Level, LoggerSection,
+    Addresses, AdminSection, ClientSection, DeadlineSection, Indirect, JournalSection, Level, LoggerSection,
     OpenapiSection, ReleaseSection, SbiSection, SchemaMode,
 };
 pub use subscribers::{Key, SliceSection, SubscriberSection};
@@ -80,6 +80,9 @@ pub struct Config {
     /// The NRF: a lab has one if there is this section.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::nrf")]
     pub nrf: Option<NfSection>,
+    /// The SCP: a lab has one if there is this section.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "nf::scp")]
+    pub scp: Option<NfSection>,
     /// More NFs, by name: a second SMF, say. A lab wires each as it does the first of its type; the others go on calling
     /// the first unless their `client` says otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +129,11 @@ impl Config {
     /// other instances.
     pub fn nfs(&self) -> Vec<(String, NfType)> {
         let stands_in = |nf_type: NfType| self.client.as_ref().is_some_and(|all| all.peer(nf_type).is_some());
-        let is_asked_for = |nf_type: NfType| nf_type != NfType::Nrf || self.nrf.is_some();
+        let is_asked_for = |nf_type: NfType| match nf_type {
+            NfType::Nrf => self.nrf.is_some(),
+            NfType::Scp => self.scp.is_some(),
+            _ => true,
+        };
         let first = NfType::ALL.iter().filter(|nf_type| !stands_in(**nf_type) && is_asked_for(**nf_type));
         let first = first.map(|nf_type| (nf_type.name().to_owned(), *nf_type));
         first.chain(self.instances.iter().flat_map(Instances::all)).collect()
@@ -152,6 +159,7 @@ impl Config {
             Ok(NfType::Udm) => self.udm.as_ref(),
             Ok(NfType::Udr) => self.udr.as_ref(),
             Ok(NfType::Nrf) => self.nrf.as_ref(),
+            Ok(NfType::Scp) => self.scp.as_ref(),
             Err(_) => self.instances.as_ref()?.get(name),
         }
     }
@@ -168,6 +176,24 @@ impl Config {
             self.openapi.get_or_insert_default().dir = dir;
         }
         self
+    }
+
+    /// The same, with a lab that has an SCP through which all call, and an NRF if the SCP is to find the producers.
+    #[must_use]
+    pub fn with_indirect(mut self, indirect: Option<Indirect>) -> Config {
+        let Some(indirect) = indirect else { return self };
+        self.scp.get_or_insert_default();
+        if indirect == Indirect::D {
+            self.nrf.get_or_insert_default();
+        }
+        self.client.get_or_insert_default().indirect = Some(indirect);
+        self
+    }
+
+    /// What the NF of this name leaves to its SCP, if that is said.
+    pub fn indirect(&self, name: &str) -> Option<Indirect> {
+        let clients = [self.section(name).and_then(|nf| nf.client.as_ref()), self.client.as_ref()];
+        clients.into_iter().flatten().find_map(|client| client.indirect)
     }
 
     /// The same, with the journals in `dir` if one is named.

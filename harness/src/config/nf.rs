@@ -53,11 +53,11 @@ impl std::borrow::Borrow<str> for InstanceName {
     }
 }
 
-/// `amf`, `smf`, `udm`, `udr`, `nrf`, and each of `instances`: one NF.
+/// `amf`, `smf`, `udm`, `udr`, `nrf`, `scp`, and each of `instances`: one NF.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NfSection {
-    /// Of an instance: amf, smf, udm, udr or nrf.
+    /// Of an instance: amf, smf, udm, udr, nrf or scp.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub nf_type: Option<NfType>,
     /// Its NF instance id; another one at each start unless it is said.
@@ -151,6 +151,11 @@ pub(super) fn udr<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSect
     first(NfType::Udr, section)
 }
 
+/// Reads `scp`.
+pub(super) fn scp<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSection>, D::Error> {
+    first(NfType::Scp, section)
+}
+
 /// Reads `nrf`.
 pub(super) fn nrf<'de, D: Deserializer<'de>>(section: D) -> Result<Option<NfSection>, D::Error> {
     first(NfType::Nrf, section)
@@ -182,7 +187,7 @@ impl TryFrom<NfSection> for Instance {
     type Error = String;
 
     fn try_from(section: NfSection) -> Result<Self, String> {
-        let nf_type = section.nf_type.ok_or("expected type: one of amf, smf, udm, udr, nrf")?;
+        let nf_type = section.nf_type.ok_or("expected type: one of amf, smf, udm, udr, nrf, scp")?;
         section.of(nf_type).map(Instance)
     }
 }

@@ -4,8 +4,8 @@ use crate::api_root::{OwnRoot, PeerRoot};
 use sbi::journal::Sync;
 use sbi::party::NfType;
 use sbi::policy::{
-    DeadlinePolicy, LateRelease, LostCreates, MAX_SKEW_TOLERANCE_MS, Mode, OnClientGone, Peer, Policy,
-    Regard, ReleasePolicy,
+    DeadlinePolicy, Forward, LateRelease, LostCreates, MAX_SKEW_TOLERANCE_MS, Mode, OnClientGone, Peer,
+    Policy, Regard, ReleasePolicy,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +35,7 @@ impl Addresses {
             NfType::Udm => 12,
             NfType::Udr => 20,
             NfType::Nrf => 10,
+            NfType::Scp => 200,
         };
         match self {
             Addresses::Loopback => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7700 + u16::from(last)),
@@ -149,6 +150,17 @@ pub struct SbiSection {
     pub max_pending_resets: Option<usize>,
 }
 
+/// `indirect`: what an NF leaves to its SCP, TS 29.500 §6.10 (Rel-17).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Indirect {
+    /// Model C: it names the target itself.
+    #[default]
+    C,
+    /// Model D: the SCP finds it at the NRF.
+    D,
+}
+
 /// `client`: how an NF calls, and whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -171,6 +183,12 @@ pub struct ClientSection {
     /// The apiRoot of the NRF where it registers, and finds the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nrf: Option<PeerRoot>,
+    /// The apiRoot of the SCP through which it calls; an SCP's is the next SCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scp: Option<PeerRoot>,
+    /// Whether that SCP also finds the producers: `c` or `d`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indirect: Option<Indirect>,
 }
 
 impl ClientSection {
@@ -185,6 +203,7 @@ impl ClientSection {
             NfType::Udm => self.udm.as_ref(),
             NfType::Udr => self.udr.as_ref(),
             NfType::Nrf => self.nrf.as_ref(),
+            NfType::Scp => self.scp.as_ref(),
         };
         root.map(PeerRoot::as_str)
     }
@@ -212,6 +231,9 @@ pub struct DeadlineSection {
     /// Malformed timing headers are 400 instead of ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
+    /// An SCP's: `unmodified` or `restamp`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forward: Option<Forward>,
     /// Whose timing headers count: networks (`999-70`), NF types (`amf`) or User-Agents, each `honour` or `ignore`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peers: Option<BTreeMap<Peer, Regard>>,
@@ -226,6 +248,7 @@ impl DeadlineSection {
             skew_tolerance_ms: Some(policy.skew_tolerance_ms),
             margin_ms: Some(policy.margin_ms),
             strict: Some(policy.strict),
+            forward: Some(policy.forward),
             peers: Some(policy.peers.said.clone()),
         }
     }
@@ -237,6 +260,7 @@ impl DeadlineSection {
         set(&mut policy.skew_tolerance_ms, self.skew_tolerance_ms.map(|ms| ms.min(MAX_SKEW_TOLERANCE_MS)));
         set(&mut policy.margin_ms, self.margin_ms);
         set(&mut policy.strict, self.strict);
+        set(&mut policy.forward, self.forward);
         let peers = self.peers.iter().flatten().map(|(peer, regard)| (peer.clone(), *regard));
         Arc::make_mut(&mut policy.peers).said.extend(peers);
     }

@@ -2,6 +2,7 @@
 
 use super::ladder::{self, Tone, short};
 use super::scenario::Scenario;
+use crate::config::Indirect;
 use crate::lab::Lab;
 use crate::verdict::Verdict;
 use sbi::release::{Resource, State};
@@ -28,13 +29,14 @@ struct Conclusion<'a> {
     unmet: Option<&'a str>,
 }
 
-/// Plays a scenario on a fresh lab; whether all went as it should.
+/// Plays a scenario on a fresh lab, its NFs calling directly or through an SCP; whether all went as it should.
 ///
 /// # Errors
 ///
 /// If the report cannot be written.
-pub async fn play(scenario: &Scenario, format: Format) -> io::Result<bool> {
-    let lab = (scenario.lab)().unjudged().start().await;
+pub async fn play(scenario: &Scenario, indirect: Option<Indirect>, format: Format) -> io::Result<bool> {
+    let lab = (scenario.lab)().indirect(indirect).unjudged().start().await;
+    lab.until_registered().await;
     let begin_ms = lab.process().env.clock.elapsed().as_secs_f64() * 1000.0;
     let played = (scenario.play)(&lab).await;
     let verdict = lab.verdict().await;

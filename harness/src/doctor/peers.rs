@@ -23,6 +23,7 @@ pub(super) fn client() -> Rc<Client> {
         policy: Policy { max_rsp_time: PATIENCE, ..Policy::default() },
         journal: None,
         nrf: None,
+        scp: None,
     })
 }
 

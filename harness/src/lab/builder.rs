@@ -2,6 +2,7 @@
 
 use super::client::LabClient;
 use super::{Lab, Simulation};
+use crate::config::Indirect;
 use crate::process::Process;
 use crate::registry::{self, LOCAL_UDR, SmfChoices, Started, Wiring};
 use crate::simulation::{self, Host, Medium, Stage, Stuck, Weather, World};
@@ -14,7 +15,7 @@ use sbi::event::Event;
 use sbi::journal::{Opened, Sync, open_file};
 use sbi::net::Listen;
 use sbi::nrf::NrfLink;
-use sbi::party::{NfType, Party};
+use sbi::party::{NfType, Party, ScpLink};
 use sbi::policy::Policy;
 use sbi::server::Workers;
 use sbi::traffic::Traffic;
@@ -44,6 +45,8 @@ pub struct Builder {
     first_put: FirstPut,
     heart_beats: HeartBeats,
     nrf: Option<String>,
+    /// Whether the SCPs find the producers, if there are SCPs.
+    delegates: Option<bool>,
     judged: bool,
     data_dir: Option<(PathBuf, Sync)>,
     media: BTreeMap<String, Medium>,
@@ -73,6 +76,7 @@ impl Default for Builder {
             first_put: FirstPut::default(),
             heart_beats: HeartBeats::default(),
             nrf: None,
+            delegates: None,
             judged: true,
             data_dir: None,
             media: BTreeMap::new(),
@@ -113,6 +117,26 @@ impl Builder {
         self.nfs.push(Planned { name: "nrf".into(), nf_type: NfType::Nrf, policy: Policy::default() });
         self.heart_beats = heart_beats;
         self
+    }
+
+    /// All NFs call through so many SCPs, one after the other: `scp`, `scp-2` and so on. The last one finds the producers
+    /// if it is to; that takes an NRF.
+    #[must_use]
+    pub fn through_scps(mut self, count: usize, delegates: bool) -> Self {
+        let scp = |n: usize| Planned { name: scp_name(n), nf_type: NfType::Scp, policy: Policy::default() };
+        self.nfs.extend((0..count).map(scp));
+        self.delegates = Some(delegates);
+        self
+    }
+
+    /// As `--indirect` has it: directly, or through an SCP, which finds the producers at an NRF in model D.
+    #[must_use]
+    pub fn indirect(self, indirect: Option<Indirect>) -> Self {
+        match indirect {
+            None => self,
+            Some(Indirect::C) => self.through_scps(1, false),
+            Some(Indirect::D) => self.with_nrf(HeartBeats::default()).through_scps(1, true),
+        }
     }
 
     /// The NFs register at an NRF elsewhere, and find there whom they call.
@@ -290,7 +314,19 @@ impl Builder {
             policy: nf.policy.clone(),
             journal: None,
             nrf: nrf.map(|root| NrfLink::new(root.as_str())),
+            scp: self.scp_of(nf, roots),
         }
+    }
+
+    /// The SCP that an NF calls through; an SCP's is the next one.
+    fn scp_of(&self, nf: &Planned, roots: &BTreeMap<String, String>) -> Option<ScpLink> {
+        let delegates = self.delegates?;
+        let next = match nf.nf_type {
+            NfType::Nrf => return None,
+            NfType::Scp => 1 + (0..self.nfs.len()).find(|n| scp_name(*n) == nf.name)?,
+            _ => 0,
+        };
+        Some(ScpLink::new(roots.get(&scp_name(next))?.as_str(), delegates))
     }
 
     /// Lets events name the peers that stand in.
@@ -411,6 +447,14 @@ impl Builder {
             scenario(Rc::new(lab)).await
         };
         stage.play(scenario, most).await
+    }
+}
+
+/// What the n-th SCP on the way is called.
+fn scp_name(n: usize) -> String {
+    match n {
+        0 => default_name(NfType::Scp),
+        n => format!("{}-{}", NfType::Scp.name(), n + 1),
     }
 }
 

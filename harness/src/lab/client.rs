@@ -24,6 +24,7 @@ impl LabClient {
             policy: Policy::default(),
             journal: None,
             nrf: None,
+            scp: None,
         };
         LabClient(Client::new(party))
     }

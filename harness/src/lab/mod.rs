@@ -340,6 +340,14 @@ impl Lab {
         verdict
     }
 
+    /// Ends when all NFs that have an NRF are registered there.
+    pub async fn until_registered(&self) {
+        for nf in self.process().nfs.iter().filter(|nf| nf.party.nrf.is_some()) {
+            let name = nf.party.name.clone();
+            self.wait_for("a registration", |e| e.nf == name && e.event == Kind::NrfRegistered).await;
+        }
+    }
+
     /// Everything that happened, a line each.
     pub fn transcript(&self) -> String {
         let lines = self.events().into_iter().map(|e| serde_json::to_string(&e).unwrap_or_default());

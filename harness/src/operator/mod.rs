@@ -63,7 +63,7 @@ fn unnoticed(operator: &Operator) -> Party {
     let mut policy = Policy::default();
     policy.deadline.mode = Mode::Off;
     let first = &operator.process.nfs[0].party;
-    Party { policy, journal: None, nrf: None, ..first.clone() }
+    Party { policy, journal: None, nrf: None, scp: None, ..first.clone() }
 }
 
 /// Requests to the operator plane are no events of the NFs, and neither fault rules nor schemas are for them.

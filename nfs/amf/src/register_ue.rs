@@ -19,6 +19,7 @@ use http::Method;
 use sbi::client::{Call, TimingMode, Upstream};
 use sbi::event::Kind;
 use sbi::json;
+use sbi::nrf::in_body;
 use sbi::party::Served;
 use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
 use serde_json::json;
@@ -146,7 +147,7 @@ impl Core {
     fn subscription(&self, supi: &Supi, notified_as: &str, timing: TimingMode) -> Creation {
         let instance_id = NfInstanceId(self.shard.party.instance_id);
         let address = self.callback(supi, SDM_NOTIFY, notified_as);
-        let monitored = self.at_udm(&nudm_sdm::data(supi, "am-data"));
+        let monitored = in_body(&self.at_udm(&nudm_sdm::data(supi, "am-data"))).to_owned();
         let subscription = SdmSubscription::new(instance_id, address, monitored);
         let unique = SdmSubscription { unique_subscription: Some(true), ..subscription.clone() };
         let post =

@@ -33,7 +33,7 @@ impl Notifier {
     pub(crate) fn tell(&self, registry: &Registry, change: &Change) {
         let id = change.profile.nf_instance_id;
         let root = &self.shard.party.api_root;
-        for (uri, profile) in registry.listeners(change) {
+        for (uri, profile) in registry.listeners(change).take(MAX_NOTIFICATIONS + 1) {
             let data = NotificationData {
                 event: change.event.clone(),
                 nf_instance_uri: format!("{root}{}", nf_instance(id)),

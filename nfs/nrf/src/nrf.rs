@@ -194,7 +194,8 @@ impl Nrf {
         let there = self.registry.prolong(id, |there| {
             let patched = json_patch(&json::to_value(there), patch)?;
             let value: NrfSubscription = decode_kept(&json::to_bytes(&patched))?;
-            lasting(NrfSubscription { subscription_id: Some(id.to_owned()), ..value }, now)
+            // How long it lasts is all that may be changed.
+            lasting(NrfSubscription { validity_time: value.validity_time, ..there.clone() }, now)
         })?;
         Ok(Reply::ok(there))
     }

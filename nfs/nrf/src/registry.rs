@@ -7,7 +7,7 @@ use sbi::clock::Instant;
 use sbi::event::RequestId;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use sbi::server::Failure;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How many NF instances may be registered.
@@ -254,13 +254,22 @@ impl Registry {
         found.sort_by_key(|profile| (profile.priority.unwrap_or(u16::MAX), profile.nf_instance_id));
         let has_map =
             search.requester.and_then(|id| self.instances.get(&id)).map(|requester| requester.has_map);
+        let mut room = search.max_payload_bytes;
+        let mut fits = |profile: &NfProfile| {
+            let bytes = sbi::json::to_bytes(profile).len();
+            room = room.saturating_sub(bytes);
+            room > 0
+        };
         let found = found.into_iter().take(search.limit.unwrap_or(usize::MAX));
         let shown = found.map(|profile| {
             let profile = profile.clone().hidden_from(HiddenFrom::Consumers);
             let profile = profile.with_services(|service| search.wants(service));
-            has_map.map_or(profile.clone(), |has_map| profile.with_service_map(has_map))
+            match has_map {
+                Some(has_map) => profile.with_service_map(has_map),
+                None => profile,
+            }
         });
-        shown.collect()
+        shown.take_while(|profile| fits(profile)).collect()
     }
 
     /// Takes a subscription: `Nnrf_NFManagement_NFStatusSubscribe`, TS 29.510 §5.2.2.5.
@@ -339,8 +348,10 @@ fn no_subscription(id: &str) -> Failure {
 
 fn address(profile: &NfProfile) -> String {
     let ips = profile.ipv4_addresses.iter().flatten().chain(profile.ipv6_addresses.iter().flatten());
-    let names: Vec<&str> = profile.fqdn.iter().map(String::as_str).chain(ips.map(String::as_str)).collect();
-    names.join(", ")
+    let ports = profile.services().flat_map(|service| service.ip_end_points.iter().flatten());
+    let ports: BTreeSet<String> = ports.filter_map(|at| at.port).map(|port| format!("port {port}")).collect();
+    let names = profile.fqdn.iter().map(String::as_str).chain(ips.map(String::as_str));
+    names.chain(ports.iter().map(String::as_str)).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether others could reach it, and nothing of it is too much.

@@ -10,6 +10,13 @@ use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+/// How much is found if the consumer does not say, TS 29.510 §6.2.3.2.3.1 (Rel-17), and at most, in kilobytes.
+const USUAL_PAYLOAD_KB: usize = 124;
+const MAX_PAYLOAD_KB: usize = 2_000;
+
+/// How many ranges of a profile are looked at.
+const MAX_RANGES: usize = 64;
+
 /// How many values a list in a query may have (our choice).
 const MAX_LISTED: usize = 64;
 
@@ -28,6 +35,8 @@ pub struct Search {
     pub requester: Option<NfInstanceId>,
     /// At most so many.
     pub limit: Option<usize>,
+    /// At most so many bytes of profiles.
+    pub max_payload_bytes: usize,
     service_names: Vec<String>,
     target_instance: Option<NfInstanceId>,
     target_set: Option<String>,
@@ -58,6 +67,11 @@ impl Search {
             requester_nf_type: mandatory("requester-nf-type")?,
             requester: query.text("requester-nf-instance-id")?,
             limit: query.text("limit")?,
+            max_payload_bytes: query
+                .text("max-payload-size")?
+                .unwrap_or(USUAL_PAYLOAD_KB)
+                .min(MAX_PAYLOAD_KB)
+                * 1_000,
             service_names: listed(&query, "service-names")?,
             target_instance: query.text("target-nf-instance-id")?,
             target_set: query.single("target-nf-set-id")?.map(str::to_owned),
@@ -181,7 +195,7 @@ fn serves_dnn(info: &Value, dnn: &Dnn) -> bool {
 
 fn serves_supi(info: &Value, supi: &Supi) -> bool {
     let ranges: Option<Vec<Range>> = attribute(info, "supiRanges");
-    ranges.is_none_or(|ranges| ranges.iter().any(|range| in_range(range, supi.as_str())))
+    ranges.is_none_or(|ranges| ranges.iter().take(MAX_RANGES).any(|range| in_range(range, supi.as_str())))
 }
 
 /// A range is of the digits of an `imsi-`; a pattern is of the whole identity.
@@ -192,9 +206,11 @@ fn in_range(range: &Range, identity: &str) -> bool {
         return matches!((number(start), number(digits), number(end)), (Some(s), Some(n), Some(e)) if (s..=e).contains(&n));
     }
     let pattern = range.pattern.as_deref().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES);
-    let compiled = pattern
-        .and_then(|pattern| regex::RegexBuilder::new(pattern).size_limit(MAX_PATTERN_SIZE).build().ok());
-    compiled.is_some_and(|pattern| pattern.is_match(identity))
+    let build = |pattern: &str| {
+        regex::bytes::RegexBuilder::new(pattern).unicode(false).size_limit(MAX_PATTERN_SIZE).build().ok()
+    };
+    let compiled = pattern.and_then(build);
+    compiled.is_some_and(|pattern| pattern.is_match(identity.as_bytes()))
 }
 
 fn serves_guami(info: &Value, guami: &Guami) -> bool {

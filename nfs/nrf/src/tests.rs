@@ -244,7 +244,12 @@ fn services_instances_features_and_limits() {
     assert_eq!(nrf.find("&service-names=nudm-sdm&required-features=8"), [3]);
     assert_eq!(nrf.find("&service-names=nudm-sdm&required-features=4"), [0; 0]);
     assert_eq!(nrf.find("&service-names=nudm-sdm&required-features=1000000000000000a"), [0; 0]);
-    assert_eq!(nrf.find("&no-such-parameter=7&max-payload-size=3"), [3, 2, 1], "unknown ones change nothing");
+    assert_eq!(
+        nrf.find("&no-such-parameter=7&max-payload-size=300"),
+        [3, 2, 1],
+        "unknown ones change nothing"
+    );
+    assert_eq!(nrf.find("&max-payload-size=0"), [0; 0], "there is room for none");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// How many names are remembered of NFs that were found: their addresses come from outside.
+const MAX_FOUND_NAMES: usize = 1_024;
+
 /// Which NF lives where, as far as this process knows.
 #[derive(Clone, Default)]
 pub struct Directory(Arc<RwLock<Entries>>);
@@ -28,6 +31,19 @@ impl Directory {
     /// Remembers that another's NF, called `name`, lives at `api_root`.
     pub fn add_foreign(&self, api_root: &str, name: &str) {
         self.enter(api_root, name, false);
+    }
+
+    /// Remembers what kind of NF was found at `api_root`, unless its name is known, or too many are.
+    pub(crate) fn add_found(&self, api_root: &str, name: &str) {
+        let authority = api_root.split_once("://").map_or(api_root, |(_, rest)| rest);
+        let authority = authority.split('/').next().unwrap_or_default();
+        let is_known = |entries: &Entries| {
+            entries.by_authority.contains_key(authority) || entries.by_authority.len() >= MAX_FOUND_NAMES
+        };
+        let is_known = is_known(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        if !is_known {
+            self.enter(api_root, name, false);
+        }
     }
 
     fn enter(&self, api_root: &str, name: &str, ours: bool) {

@@ -26,11 +26,14 @@ pub enum NfType {
     Udr,
     /// Network repository: which NFs there are.
     Nrf,
+    /// Service communication proxy: passes requests on.
+    Scp,
 }
 
 impl NfType {
     /// Every type that the mocks know.
-    pub const ALL: &[NfType] = &[NfType::Amf, NfType::Smf, NfType::Udm, NfType::Udr, NfType::Nrf];
+    pub const ALL: &[NfType] =
+        &[NfType::Amf, NfType::Smf, NfType::Udm, NfType::Udr, NfType::Nrf, NfType::Scp];
 
     /// As on the wire: `SMF`.
     pub const fn as_str(self) -> &'static str {
@@ -40,6 +43,7 @@ impl NfType {
             NfType::Udm => "UDM",
             NfType::Udr => "UDR",
             NfType::Nrf => "NRF",
+            NfType::Scp => "SCP",
         }
     }
 }
@@ -53,6 +57,7 @@ impl NfType {
             NfType::Udm => "udm",
             NfType::Udr => "udr",
             NfType::Nrf => "nrf",
+            NfType::Scp => "scp",
         }
     }
 }
@@ -88,6 +93,30 @@ impl std::fmt::Display for NfType {
     }
 }
 
+/// The SCP of an NF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScpLink {
+    root: Arc<str>,
+    delegates: bool,
+}
+
+impl ScpLink {
+    /// The SCP at an apiRoot. With `delegates` it also finds the producers (model D), else the NF does (model C).
+    pub fn new(root: impl Into<Arc<str>>, delegates: bool) -> Self {
+        ScpLink { root: root.into(), delegates }
+    }
+
+    /// Its apiRoot.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// Whether it finds the producers.
+    pub fn delegates(&self) -> bool {
+        self.delegates
+    }
+}
+
 /// An NF instance: what all its workers share.
 #[derive(Clone)]
 pub struct Party {
@@ -107,6 +136,8 @@ pub struct Party {
     pub journal: Option<Journal>,
     /// The NRF where it registers and finds its producers, if it has one.
     pub nrf: Option<NrfLink>,
+    /// The SCP through which it calls others, if not directly. An SCP's is the next SCP.
+    pub scp: Option<ScpLink>,
 }
 
 impl Party {

@@ -56,6 +56,12 @@ causes! {
     UnspecifiedMsgFailure = "UNSPECIFIED_MSG_FAILURE", 400;
     /// The callback URI exists, the context that the notification names does not.
     ResourceContextNotFound = "RESOURCE_CONTEXT_NOT_FOUND", 400;
+    /// A parameter of a delegated discovery is wrong, TS 29.500 §6.10.3 (Rel-17).
+    InvalidDiscoveryParam = "INVALID_DISCOVERY_PARAM", 400;
+    /// No producer was found for a delegated discovery, TS 29.500 §6.10.3 (Rel-17).
+    NfDiscoveryFailure = "NF_DISCOVERY_FAILURE", 400;
+    /// The request has passed this SCP before, TS 29.500 §6.10.10.3 (Rel-17).
+    MsgLoopDetected = "MSG_LOOP_DETECTED", 400;
     /// The client credentials assertion cannot be verified.
     CcaVerificationFailure = "CCA_VERIFICATION_FAILURE", 403;
     /// The access token's subject is not that of the client credentials assertion.
@@ -84,12 +90,16 @@ causes! {
     NfServiceFailover = "NF_SERVICE_FAILOVER", 500;
     /// A server that this producer called while serving the request answered 5xx.
     InboundServerError = "INBOUND_SERVER_ERROR", 502;
+    /// The request may pass no further SCP, TS 29.500 §6.10.10 (Rel-17).
+    MaxScpHopsReached = "MAX_SCP_HOPS_REACHED", 502;
     /// The NF is overloaded.
     NfCongestion = "NF_CONGESTION", 503;
     /// The NF service is overloaded.
     NfServiceCongestion = "NF_SERVICE_CONGESTION", 503;
     /// Not served because the target NF cannot be reached.
     TargetNfNotReachable = "TARGET_NF_NOT_REACHABLE", 504;
+    /// The NRF does not answer a delegated discovery, TS 29.500 §6.10.3 (Rel-17).
+    NrfNotReachable = "NRF_NOT_REACHABLE", 504;
     /// The request has timed out at the HTTP client, TS 29.500 §6.11.2 (Rel-17).
     TimedOutRequest = "TIMED_OUT_REQUEST", 504;
 

@@ -10,6 +10,7 @@ use api::nudm_uecm::{self, SmfRegistration};
 use http::Method;
 use sbi::client::Call;
 use sbi::json;
+use sbi::nrf::in_body;
 use sbi::problem::Cause;
 use sbi::release::{Attempt, Creation, Settle, SlotKey, Undo};
 use sbi::server::Failure;
@@ -98,7 +99,7 @@ impl Core {
     fn subscription(&self, session: &Session) -> (Arc<str>, Creation) {
         let callback: Arc<str> = self.new_reference().into();
         let address = format!("{}{SDM_CALLBACK}/{callback}", self.shard.party.api_root);
-        let monitored = self.at_udm(&nudm_sdm::sm_data(&session.supi));
+        let monitored = in_body(&self.at_udm(&nudm_sdm::sm_data(&session.supi))).to_owned();
         let subscription = SdmSubscription {
             single_nssai: Some(session.s_nssai),
             dnn: Some(session.dnn.clone()),

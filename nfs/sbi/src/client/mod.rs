@@ -5,6 +5,8 @@
 
 mod budget;
 mod call;
+mod forward;
+mod outgoing;
 mod peer;
 mod recorder;
 mod schema_point;
@@ -14,6 +16,7 @@ mod written_call;
 pub use budget::{Bound, Budget};
 pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, resolve};
 pub(crate) use call::{authority, encoded, last_segment};
+pub use forward::Forwarded;
 pub use peer::{ANSWER_BODY_PATIENCE, Lane, MAX_CONNECTIONS_PER_PEER, NoAnswer};
 pub use settling::MAX_SETTLING;
 
@@ -22,11 +25,12 @@ use crate::env::Env;
 use crate::event::{Facts, Kind};
 use crate::fault::{Effect, Fault, On, Subject};
 use crate::header;
-use crate::nrf::{Discovery, Located};
-use crate::party::{NfType, Party, Served};
+use crate::nrf::{Discovery, Located, delegated, is_stand_in};
+use crate::party::{NfType, Party, ScpLink, Served};
 use crate::skew::Ears;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderValue, SERVER, USER_AGENT};
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderName, HeaderValue, SERVER, USER_AGENT};
 use peer::{Missed, Peer};
 use recorder::Recorder;
 use settling::Settling;
@@ -129,6 +133,9 @@ impl Client {
         call: &Call,
         budget: &Budget,
     ) -> Result<Option<Located>, Upstream> {
+        if self.scp_for(call).is_some_and(ScpLink::delegates) {
+            return Ok(None);
+        }
         match self.locate(served, &call.uri, budget).await {
             Ok(located) => Ok(located),
             Err(why) => {
@@ -297,8 +304,10 @@ impl Client {
         until: Instant,
     ) -> Result<Ready, NoAnswer> {
         self.fault_on_send(served, call).await?;
+        let scp = self.scp_for(call);
         match call.scheme() {
             "http" => {}
+            _ if is_stand_in(&call.uri) && scp.is_some_and(ScpLink::delegates) => {}
             NOBODY => return Err(NoAnswer::NotSent(nobody(call.authority()))),
             _ => {
                 let why = format!("expected http://host[:port]/path, but found {}", call.uri);
@@ -309,16 +318,19 @@ impl Client {
         if let Some(service) = in_process {
             return Ok(Ready::InProcess(service));
         }
-        let peer = self.peer(call.authority())?;
-        let lease = peer.lease(&self.party, lane);
-        match tokio::time::timeout_at(until, lease).await {
-            Ok(Ok(lease)) => Ok(Ready::Connected(lease)),
-            Ok(Err(unreachable)) => {
-                self.discovery.pass_over(call.authority());
-                Err(unreachable)
-            }
-            Err(_) => Err(NoAnswer::NotSent("no connection came free in time".into())),
+        let next = scp.map_or(call.authority(), |scp| authority(scp.root()));
+        self.lease(next, lane, until).await.map(Ready::Connected)
+    }
+
+    /// A stream on a connection to `authority`.
+    async fn lease(&self, authority: &str, lane: Lane, until: Instant) -> Result<peer::Lease, NoAnswer> {
+        let peer = self.peer(authority)?;
+        let leased = tokio::time::timeout_at(until, peer.lease(&self.party, lane)).await;
+        let leased = leased.map_err(|_| NoAnswer::NotSent("no connection came free in time".into()))?;
+        if leased.is_err() {
+            self.discovery.pass_over(authority);
         }
+        leased
     }
 
     async fn fault_on_send(&self, served: &Served, call: &Call) -> Result<(), NoAnswer> {
@@ -372,12 +384,17 @@ impl Client {
         budget: &Budget,
     ) -> Result<http::Request<Bytes>, NoAnswer> {
         let unusable = |what: &str| NoAnswer::NotSent(format!("{what} in a request to {}", call.uri));
-        let uri: http::Uri = call.uri.parse().map_err(|_| unusable("unusable URI"))?;
+        let scp = self.scp_for(call);
+        let uri = scp.map_or_else(|| call.uri.clone(), |scp| format!("{}{}", scp.root(), call.path()));
+        let uri: http::Uri = uri.parse().map_err(|_| unusable("unusable URI"))?;
         let mut request = http::Request::new(());
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
         headers.extend(call.headers.clone());
+        if scp.is_some() {
+            self.say_where(call, headers).ok_or_else(|| unusable("unusable target"))?;
+        }
         let signature =
             HeaderValue::from_str(&self.party.signature()).map_err(|_| unusable("unusable name"))?;
         headers.entry(USER_AGENT).or_insert(signature);
@@ -395,6 +412,31 @@ impl Client {
             call.timing.apply(pair, headers);
         }
         Ok(request.map(|()| call.body.clone()))
+    }
+
+    /// The SCP that a call goes through. Who speaks to the NRF, or is an SCP, speaks directly.
+    fn scp_for(&self, call: &Call) -> Option<&ScpLink> {
+        let scp = self.party.scp.as_ref().filter(|_| self.party.nf_type != NfType::Scp)?;
+        let nrf = self.party.nrf.as_ref().map(|nrf| authority(nrf.root()));
+        let is_direct = nrf == Some(call.authority())
+            || call.scheme() == NOBODY
+            || self.in_process.borrow().contains_key(call.authority());
+        (!is_direct).then_some(scp)
+    }
+
+    /// Says to an SCP where a call goes: to its target, or to whom the SCP finds. TS 29.500 §6.10.2 (Rel-17).
+    fn say_where(&self, call: &Call, headers: &mut HeaderMap) -> Option<()> {
+        let Some(parameters) = delegated(&call.uri, &self.party) else {
+            let root = HeaderValue::from_str(&format!("{}://{}", call.scheme(), call.authority())).ok()?;
+            headers.insert(header::TARGET_API_ROOT, root);
+            return Some(());
+        };
+        for (name, value) in parameters {
+            let name =
+                HeaderName::from_bytes(format!("{}{name}", header::DISCOVERY_PREFIX).as_bytes()).ok()?;
+            headers.insert(name, HeaderValue::from_str(&value).ok()?);
+        }
+        Some(())
     }
 
     /// The creates in flight.

@@ -5,13 +5,16 @@
 //! cleans up.
 
 use super::call::{Answer, MAX_ANSWER_BYTES};
+use super::outgoing::Outgoing;
 use crate::event::{Facts, Kind};
 use crate::goaway::{self, Goaway, Watched};
 use crate::local::LocalExec;
 use crate::net::BoxIo;
 use crate::party::Party;
+use crate::server::RequestBody;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, Builder, SendRequest};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::{Cell, RefCell};
@@ -87,9 +90,9 @@ impl From<Missed> for NoAnswer {
     }
 }
 
-type Sender = SendRequest<Full<Bytes>>;
+type Sender = SendRequest<Outgoing>;
 type Told = Box<dyn FnMut(goaway::From, Goaway)>;
-type Driver = http2::Connection<TokioIo<Watched<BoxIo, Told>>, Full<Bytes>, LocalExec>;
+type Driver = http2::Connection<TokioIo<Watched<BoxIo, Told>>, Outgoing, LocalExec>;
 
 struct Connection {
     sender: Sender,
@@ -260,12 +263,8 @@ impl Drop for Lease {
 impl Lease {
     /// Sends the request and receives the answer. Dropping the future resets the stream with CANCEL.
     pub(super) async fn send(self, request: http::Request<Bytes>) -> Result<Answer, Missed> {
-        let request = request.map(Full::new);
-        let response = match self.connection.sender.clone().try_send_request(request).await {
-            Ok(response) => response,
-            Err(e) if e.message().is_some() => return Err(Missed::Stale(e.error().to_string())),
-            Err(e) => return Err(missed(e.error())),
-        };
+        let request = request.map(|body| Outgoing::Whole(Full::new(body)));
+        let response = self.answer(request).await?;
         let (head, body) = response.into_parts();
         // The head alone tells what was created: a body that never ends does not keep that back.
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect();
@@ -273,6 +272,25 @@ impl Lease {
         let cut_off = body.is_none();
         let body = body.map(|b| b.to_bytes()).unwrap_or_default();
         Ok(Answer { status: head.status, headers: head.headers, body, cut_off })
+    }
+}
+
+impl Lease {
+    /// Sends a request whose body comes as it comes, and waits for the head of the answer.
+    pub(super) async fn forward(
+        self,
+        request: http::Request<RequestBody>,
+    ) -> Result<(http::Response<Incoming>, Lease), Missed> {
+        let answer = self.answer(request.map(Outgoing::Passed)).await?;
+        Ok((answer, self))
+    }
+
+    async fn answer(&self, request: http::Request<Outgoing>) -> Result<http::Response<Incoming>, Missed> {
+        match self.connection.sender.clone().try_send_request(request).await {
+            Ok(response) => Ok(response),
+            Err(e) if e.message().is_some() => Err(Missed::Stale(e.error().to_string())),
+            Err(e) => Err(missed(e.error())),
+        }
     }
 }
 

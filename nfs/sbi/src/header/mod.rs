@@ -4,13 +4,18 @@
 
 mod max_rsp_time;
 mod origination;
+mod routing;
 mod timestamp;
 mod timing;
 
 pub use max_rsp_time::{MaxRspTime, MaxRspTimeError};
 pub use origination::OriginationTimestamp;
+pub use routing::{
+    DISCOVERY_PREFIX, MAX_FORWARD_HOPS, PRODUCER_ID, TARGET_API_ROOT, read_api_root, read_discovery,
+    read_max_forward_hops,
+};
 pub use timestamp::{Fraction, Parsed, SenderTimestamp, TimestampError, http_date};
-pub use timing::{Malformed, Pair, Timing};
+pub use timing::{Malformed, Pair, Restamped, Timing};
 
 use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderName};

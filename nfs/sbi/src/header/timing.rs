@@ -108,11 +108,32 @@ impl Pair {
         self.stamp.unix_ms() + i64::from(self.max.ms())
     }
 
+    /// The pair of a proxy that forwards the request at `now` and says so: the client stops waiting at the same moment, to the
+    /// millisecond. TS 29.500 §6.11.2.2 (Rel-17).
+    pub fn restamped(self, now: SenderTimestamp) -> Restamped {
+        match u64::try_from(self.expires_at_unix_ms().saturating_sub(now.unix_ms())) {
+            Err(_) | Ok(0) => Restamped::Over,
+            Ok(left) => MaxRspTime::from_ms(left)
+                .map_or(Restamped::TooLong, |max| Restamped::Pair(Pair::new(now, max))),
+        }
+    }
+
     /// Puts both headers in `headers` in place of what is there.
     pub fn write(self, headers: &mut HeaderMap) {
         headers.insert(SENDER_TIMESTAMP, self.stamp.to_header_value());
         headers.insert(MAX_RSP_TIME, self.max.to_header_value());
     }
+}
+
+/// What a proxy that re-stamps a pair comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Restamped {
+    /// This pair.
+    Pair(Pair),
+    /// The client waits no longer.
+    Over,
+    /// What is left cannot be said in five digits, since the client's clock is ahead: the pair stays as it is (our choice).
+    TooLong,
 }
 
 /// A timing header that says nothing usable.

@@ -403,5 +403,6 @@ fn party() -> Party {
         policy: crate::policy::Policy::default(),
         journal: None,
         nrf: None,
+        scp: None,
     }
 }

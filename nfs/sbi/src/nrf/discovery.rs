@@ -4,13 +4,15 @@
 //! `discovered://ID.amf` for a certain instance. The client puts the found apiRoot in its place before anything is written down
 //! of a call: what was created is released where it is.
 
-use crate::client::{Budget, Call, Client, Lane, NoAnswer};
+use crate::client::{Answer, Budget, Call, Client, Lane, NoAnswer, encoded};
 use crate::clock::Instant;
-use crate::party::Served;
+use crate::header::{TARGET_API_ROOT, read_api_root};
+use crate::party::{NfType, Party, Served};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use uuid::Uuid;
@@ -23,6 +25,9 @@ pub const MAX_VALIDITY: Duration = Duration::from_secs(300);
 
 /// For how long if it says nothing.
 const USUAL_VALIDITY: Duration = Duration::from_secs(30);
+
+/// How long a search waits for the NRF: others may wait for it.
+const SEARCH_TIMER: Duration = Duration::from_secs(2);
 
 /// How many instances are taken from one result.
 const MAX_CANDIDATES: usize = 16;
@@ -42,8 +47,30 @@ pub fn at_instance(root: &str, instance: Uuid) -> String {
     }
 }
 
-/// What a URI asks for: which stand-in, and which of its services.
+/// What is looked for: parameters of a search at the NRF, and the service whose place is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Query {
+    parameters: String,
+    service: String,
+}
+
+impl Query {
+    /// The type that is looked for, as events name it.
+    fn target(&self) -> &str {
+        let named =
+            self.parameters.split('&').find_map(|parameter| parameter.strip_prefix("target-nf-type="));
+        NfType::ALL.iter().find(|of| named == Some(of.as_str())).map_or("producer", |of| of.name())
+    }
+
+    /// A search with these parameters, as they are named in a query string.
+    pub fn new<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>, service: &str) -> Self {
+        let parameters = parameters.into_iter().map(|(name, value)| format!("{name}={}", encoded(value)));
+        Query { parameters: parameters.collect::<Vec<_>>().join("&"), service: service.to_owned() }
+    }
+}
+
+/// What a URI asks for: which stand-in, and which of its services.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted {
     stand_in: String,
     service: String,
@@ -57,13 +84,76 @@ impl Wanted {
         Some(Wanted { stand_in: authority.to_owned(), service: service.to_owned() })
     }
 
-    /// The type, and the instance if it is a certain one.
-    fn target(&self) -> (&str, Option<&str>) {
-        match self.stand_in.rsplit_once('.') {
+    /// What an NF asks for it: parameters of a search, or of a delegated discovery.
+    fn parameters(&self, party: &Party) -> Vec<(&'static str, String)> {
+        let (nf_type, instance) = match self.stand_in.rsplit_once('.') {
             Some((instance, nf_type)) => (nf_type, Some(instance)),
-            None => (&self.stand_in, None),
-        }
+            None => (&*self.stand_in, None),
+        };
+        let mut parameters = vec![
+            ("target-nf-type", nf_type.to_ascii_uppercase()),
+            ("requester-nf-type", party.nf_type.to_string()),
+            ("requester-nf-instance-id", party.instance_id.to_string()),
+            ("service-names", self.service.clone()),
+        ];
+        parameters.extend(instance.map(|id| ("target-nf-instance-id", id.to_owned())));
+        parameters
     }
+}
+
+/// Whether a URI is that of `target`, or may be: a stand-in has the same path wherever its producer is.
+pub(crate) fn is_at(uri: &str, target: &str) -> bool {
+    uri == target || is_stand_in(target) && in_body(target) == path_of(uri)
+}
+
+/// A URI as it is said to another NF: without its stand-in, which means nothing there.
+pub fn in_body(uri: &str) -> &str {
+    if is_stand_in(uri) { path_of(uri) } else { uri }
+}
+
+fn path_of(uri: &str) -> &str {
+    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
+    rest.find('/').map_or("", |at| &rest[at..])
+}
+
+/// Whether a URI has a stand-in.
+pub(crate) fn is_stand_in(uri: &str) -> bool {
+    Wanted::of(uri).is_some()
+}
+
+/// Where a URI with a stand-in is after all, if the SCP that has chosen its producer says so.
+pub(crate) fn chosen(uri: &str, answer: &Answer) -> Option<String> {
+    let wanted = Wanted::of(uri)?;
+    let root = read_api_root(answer.headers.get(TARGET_API_ROOT)?).ok()?;
+    Some(Located { stand_in: format!("{SCHEME}://{}", wanted.stand_in), root }.apply(uri))
+}
+
+/// What an NF says to an SCP so that it finds the producer of a URI with a stand-in; nothing if it has none.
+pub(crate) fn delegated(uri: &str, party: &Party) -> Option<Vec<(&'static str, String)>> {
+    Wanted::of(uri).map(|wanted| wanted.parameters(party))
+}
+
+/// A producer that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Producer {
+    /// The apiRoot of the service that was looked for.
+    pub root: String,
+    /// The NF instance.
+    pub instance: Option<String>,
+}
+
+/// Why no producer was found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotFound {
+    /// This NF was given no NRF.
+    #[error("this NF was given no NRF to find it at")]
+    NoNrf,
+    /// The NRF does not answer, or not with what can be read.
+    #[error("the NRF {0}")]
+    Silent(String),
+    /// The NRF knows nobody.
+    #[error("the NRF knows no such producer")]
+    Nobody,
 }
 
 /// Where a stand-in leads.
@@ -74,6 +164,11 @@ pub(crate) struct Located {
 }
 
 impl Located {
+    /// Whether a URI is at the producer.
+    pub(crate) fn is_at(&self, uri: &str) -> bool {
+        uri.strip_prefix(&self.root).is_some_and(|rest| rest.starts_with('/'))
+    }
+
     /// A URI with the apiRoot in place of the stand-in.
     pub(crate) fn apply(&self, uri: &str) -> String {
         match uri.strip_prefix(&self.stand_in) {
@@ -87,30 +182,31 @@ impl Located {
 #[derive(Default)]
 pub(crate) struct Discovery {
     found: RefCell<Found>,
-    asking: Mutex<()>,
+    /// Searches under way: whoever looks for the same waits for the first.
+    asking: RefCell<BTreeMap<Query, Weak<Mutex<()>>>>,
 }
 
 #[derive(Default)]
 struct Found {
-    results: BTreeMap<Wanted, Candidates>,
-    order: VecDeque<Wanted>,
+    results: BTreeMap<Query, Candidates>,
+    order: VecDeque<Query>,
 }
 
 struct Candidates {
-    /// apiRoots, the best first.
-    roots: VecDeque<String>,
+    /// The best first.
+    producers: Vec<Producer>,
     until: Instant,
 }
 
 impl Found {
-    fn get(&self, wanted: &Wanted, now: Instant) -> Option<String> {
-        let candidates = self.results.get(wanted).filter(|candidates| now < candidates.until)?;
-        candidates.roots.front().cloned()
+    fn get(&self, query: &Query, now: Instant) -> Option<Vec<Producer>> {
+        let candidates = self.results.get(query).filter(|candidates| now < candidates.until)?;
+        Some(candidates.producers.clone()).filter(|producers| !producers.is_empty())
     }
 
-    fn put(&mut self, wanted: Wanted, candidates: Candidates) {
-        if self.results.insert(wanted.clone(), candidates).is_none() {
-            self.order.push_back(wanted);
+    fn put(&mut self, query: Query, candidates: Candidates) {
+        if self.results.insert(query.clone(), candidates).is_none() {
+            self.order.push_back(query);
         }
         while self.order.len() > MAX_FOUND {
             self.order.pop_front().iter().for_each(|oldest| drop(self.results.remove(oldest)));
@@ -121,8 +217,8 @@ impl Found {
     fn pass_over(&mut self, authority: &str) {
         for candidates in self.results.values_mut() {
             let is_it =
-                |root: &String| root.split_once("://").is_some_and(|(_, rest)| host_of(rest) == authority);
-            candidates.roots.retain(|root| !is_it(root));
+                |root: &str| root.split_once("://").is_some_and(|(_, rest)| host_of(rest) == authority);
+            candidates.producers.retain(|producer| !is_it(&producer.root));
         }
     }
 }
@@ -132,6 +228,20 @@ fn host_of(rest: &str) -> &str {
 }
 
 impl Discovery {
+    /// The turn of a search: gone with the last who waits for it.
+    fn search_of(&self, query: &Query) -> Rc<Mutex<()>> {
+        let mut asking = self.asking.borrow_mut();
+        if let Some(turn) = asking.get(query).and_then(Weak::upgrade) {
+            return turn;
+        }
+        if asking.len() >= MAX_FOUND {
+            asking.retain(|_, turn| turn.strong_count() > 0);
+        }
+        let turn = Rc::default();
+        asking.insert(query.clone(), Rc::downgrade(&turn));
+        turn
+    }
+
     pub(crate) fn pass_over(&self, authority: &str) {
         self.found.borrow_mut().pass_over(authority);
     }
@@ -146,76 +256,85 @@ impl Client {
         budget: &Budget,
     ) -> Result<Option<Located>, NoAnswer> {
         let Some(wanted) = Wanted::of(uri) else { return Ok(None) };
-        let found = tokio::time::timeout_at(budget.until(), self.find(served, &wanted, budget)).await;
-        let late = || NoAnswer::NotSent("the NRF did not answer in time".into());
-        let root = found.map_err(|_| late())??;
+        let parameters = wanted.parameters(self.party());
+        let query = Query::new(parameters.iter().map(|(name, value)| (*name, &**value)), &wanted.service);
+        let found = self.discover(served, &query, budget).await;
+        let missing =
+            |why: NotFound| NoAnswer::NotSent(format!("{why}: {} with {}", wanted.stand_in, wanted.service));
+        let root = found.map_err(missing)?.swap_remove(0).root;
         Ok(Some(Located { stand_in: format!("{SCHEME}://{}", wanted.stand_in), root }))
     }
 
-    async fn find(&self, served: &Served, wanted: &Wanted, budget: &Budget) -> Result<String, NoAnswer> {
-        let known = || self.discovery().found.borrow().get(wanted, self.env().clock.now());
-        if let Some(root) = known() {
-            return Ok(root);
-        }
-        // Whoever asks at the same time takes what the first one finds.
-        let _one_at_a_time = self.discovery().asking.lock().await;
-        if let Some(root) = known() {
-            return Ok(root);
-        }
-        let candidates = self.search(served, wanted, budget).await?;
-        let best = candidates.roots.front().cloned();
-        self.discovery().found.borrow_mut().put(wanted.clone(), candidates);
-        best.ok_or_else(|| {
-            NoAnswer::NotSent(format!("the NRF knows no {} with {}", wanted.stand_in, wanted.service))
-        })
-    }
-
-    async fn search(
+    /// The producers that a search finds, the best first; one at least. What was found is remembered for its validity.
+    pub async fn discover(
         &self,
         served: &Served,
-        wanted: &Wanted,
+        query: &Query,
         budget: &Budget,
-    ) -> Result<Candidates, NoAnswer> {
-        let party = self.party();
-        let none = || NoAnswer::NotSent(format!("this NF was given no NRF to find {} at", wanted.stand_in));
-        let nrf = party.nrf.as_ref().ok_or_else(none)?.root();
-        let (nf_type, instance) = wanted.target();
-        let instance = instance.map(|id| format!("&target-nf-instance-id={id}")).unwrap_or_default();
-        let uri = format!(
-            "{nrf}/nnrf-disc/v1/nf-instances?target-nf-type={}&requester-nf-type={}&requester-nf-instance-id={}&service-names={}{instance}",
-            nf_type.to_ascii_uppercase(),
-            party.nf_type,
-            party.instance_id,
-            wanted.service
-        );
-        let answer = self.exchange(served, Call::get(uri), Lane::Calls, budget).await?;
-        let unusable = |why: String| NoAnswer::NotSent(format!("the NRF at {nrf} {why}"));
-        if !answer.status.is_success() {
-            return Err(unusable(format!("answers {}", answer.status.as_u16())));
+    ) -> Result<Vec<Producer>, NotFound> {
+        let found = tokio::time::timeout_at(budget.until(), self.find(served, query, budget)).await;
+        found.unwrap_or_else(|_| Err(NotFound::Silent("did not answer in time".into())))
+    }
+
+    async fn find(&self, served: &Served, query: &Query, budget: &Budget) -> Result<Vec<Producer>, NotFound> {
+        let known = || self.discovery().found.borrow().get(query, self.env().clock.now());
+        if let Some(producers) = known() {
+            return Ok(producers);
         }
-        let result: Value = answer.json().ok_or_else(|| unusable("answers with no JSON".into()))?;
+        // Whoever asks at the same time takes what the first one finds.
+        let asking = self.discovery().search_of(query);
+        let _one_at_a_time = asking.lock().await;
+        if let Some(producers) = known() {
+            return Ok(producers);
+        }
+        let search = tokio::time::timeout(SEARCH_TIMER, self.search(served, query, budget)).await;
+        let candidates = search.unwrap_or_else(|_| Err(NotFound::Silent("did not answer in time".into())))?;
+        let producers = candidates.producers.clone();
+        self.discovery().found.borrow_mut().put(query.clone(), candidates);
+        if producers.is_empty() { Err(NotFound::Nobody) } else { Ok(producers) }
+    }
+
+    async fn search(&self, served: &Served, query: &Query, budget: &Budget) -> Result<Candidates, NotFound> {
+        let nrf = self.party().nrf.as_ref().ok_or(NotFound::NoNrf)?.root();
+        let uri = format!("{nrf}/nnrf-disc/v1/nf-instances?{}", query.parameters);
+        let answer = self.exchange(served, Call::get(uri), Lane::Calls, budget).await;
+        let silent = |why: String| NotFound::Silent(format!("at {nrf} {why}"));
+        let answer = answer.map_err(|why| silent(format!("cannot be asked: {why}")))?;
+        match answer.status.as_u16() {
+            200..=299 => {}
+            404 => return Err(NotFound::Nobody),
+            status => return Err(silent(format!("answers {status}"))),
+        }
+        let result: Value = answer.json().ok_or_else(|| silent("answers with no JSON".into()))?;
         let validity = result.get("validityPeriod").and_then(Value::as_u64).map(Duration::from_secs);
         let until = self.env().clock.now() + validity.unwrap_or(USUAL_VALIDITY).min(MAX_VALIDITY);
-        Ok(Candidates { roots: roots_of(&result, &wanted.service), until })
+        let producers = producers_of(&result, &query.service);
+        for producer in &producers {
+            self.party().env.directory.add_found(&producer.root, query.target());
+        }
+        Ok(Candidates { producers, until })
     }
 }
 
-/// The apiRoots of the instances of a search result that have a service, the best first.
-fn roots_of(result: &Value, service: &str) -> VecDeque<String> {
+/// The instances of a search result that have a service, the best first.
+fn producers_of(result: &Value, service: &str) -> Vec<Producer> {
     let instances = result.get("nfInstances").and_then(Value::as_array);
     let mut found: Vec<_> =
-        instances.into_iter().flatten().flat_map(|profile| roots_of_profile(profile, service)).collect();
+        instances.into_iter().flatten().flat_map(|profile| producers_of_profile(profile, service)).collect();
     found.sort_by_key(|(priority, _)| *priority);
-    let mut roots = VecDeque::new();
-    for (_, root) in found {
-        if !roots.contains(&root) && roots.len() < MAX_CANDIDATES {
-            roots.push_back(root);
+    let mut producers: Vec<Producer> = Vec::new();
+    for (_, producer) in found {
+        if producers.len() < MAX_CANDIDATES && producers.iter().all(|other| other.root != producer.root) {
+            producers.push(producer);
         }
     }
-    roots
+    producers
 }
 
-fn roots_of_profile<'a>(profile: &'a Value, wanted: &'a str) -> impl Iterator<Item = (u64, String)> + 'a {
+fn producers_of_profile<'a>(
+    profile: &'a Value,
+    wanted: &'a str,
+) -> impl Iterator<Item = (u64, Producer)> + 'a {
     let listed = profile.get("nfServices").and_then(Value::as_array).into_iter().flatten();
     let mapped =
         profile.get("nfServiceList").and_then(Value::as_object).into_iter().flat_map(|map| map.values());
@@ -226,7 +345,10 @@ fn roots_of_profile<'a>(profile: &'a Value, wanted: &'a str) -> impl Iterator<It
     };
     listed.chain(mapped).filter(is_wanted).filter_map(move |service| {
         let priority = [service, profile].iter().find_map(|of| of.get("priority")?.as_u64());
-        Some((priority.unwrap_or(u64::from(u16::MAX)), root_of_service(profile, service)?))
+        let instance = profile.get("nfInstanceId").and_then(Value::as_str).map(str::to_owned);
+        let root = root_of_service(profile, service).filter(|root| root.starts_with("http://"))?;
+        let producer = Producer { root, instance };
+        Some((priority.unwrap_or(u64::from(u16::MAX)), producer))
     })
 }
 
@@ -247,7 +369,9 @@ fn root_of_service(profile: &Value, service: &Value) -> Option<String> {
     let port =
         end_point.and_then(|at| at.get("port")?.as_u64()).map(|port| format!(":{port}")).unwrap_or_default();
     let prefix = text(service, "apiPrefix").unwrap_or_default();
-    Some(format!("{scheme}://{host}{port}{}", prefix.trim_end_matches('/')))
+    let prefix = prefix.trim_matches('/');
+    let slash = if prefix.is_empty() { "" } else { "/" };
+    Some(format!("{scheme}://{host}{port}{slash}{prefix}"))
 }
 
 #[cfg(test)]
@@ -292,21 +416,19 @@ mod tests {
             {"priority": 5, "nfServiceList": {"x": at(3, json!({})), "y": at(4, json!({"nfServiceStatus": "SUSPENDED"}))}},
             {"nfServices": [at(5, json!({})), at(3, json!({})), {"serviceName": "nudm-uecm"}]},
         ]});
-        let ports: Vec<_> = roots_of(&result, "nudm-sdm")
-            .iter()
-            .map(|root| root.rsplit(':').next().unwrap_or("").to_owned())
-            .collect();
+        let port = |producer: &Producer| producer.root.rsplit(':').next().unwrap_or("").to_owned();
+        let ports: Vec<_> = producers_of(&result, "nudm-sdm").iter().map(port).collect();
         assert_eq!(ports, ["2", "3", "1", "5"]);
-        assert!(roots_of(&json!({"nfInstances": 7}), "nudm-sdm").is_empty());
+        assert!(producers_of(&json!({"nfInstances": 7}), "nudm-sdm").is_empty());
     }
 
     #[test]
     fn a_stand_in_says_what_is_wanted() {
         let wanted = Wanted::of("discovered://udm/nudm-sdm/v2/imsi-1?x=/").expect("a stand-in");
-        assert_eq!((wanted.target(), wanted.service.as_str()), (("udm", None), "nudm-sdm"));
+        assert_eq!((&*wanted.stand_in, &*wanted.service), ("udm", "nudm-sdm"));
         let amf = at_instance(&discovered("amf"), Uuid::nil());
         let wanted = Wanted::of(&format!("{amf}/namf-comm/v1")).expect("a stand-in");
-        assert_eq!(wanted.target(), ("amf", Some("00000000-0000-0000-0000-000000000000")));
+        assert_eq!(wanted.stand_in, format!("{}.amf", Uuid::nil()));
         assert_eq!(at_instance("http://amf", Uuid::nil()), "http://amf");
         assert_eq!(Wanted::of("http://udm/nudm-sdm/v2"), None);
         let located = Located { stand_in: "discovered://udm".into(), root: "http://10.0.0.1:80/a".into() };
@@ -317,14 +439,17 @@ mod tests {
     #[test]
     fn who_cannot_be_reached_is_passed_over() {
         let (mut found, now) = (Found::default(), tokio::time::Instant::now());
-        let wanted = Wanted::of("discovered://udm/nudm-sdm").expect("a stand-in");
-        let roots = ["http://a:1", "http://b/x"].map(str::to_owned).into();
-        found.put(wanted.clone(), Candidates { roots, until: now + USUAL_VALIDITY });
-        assert_eq!(found.get(&wanted, now).as_deref(), Some("http://a:1"));
+        let query = Query::new([("target-nf-type", "UDM"), ("snssais", "[{}]")], "nudm-sdm");
+        assert_eq!(query.parameters, "target-nf-type=UDM&snssais=%5B%7B%7D%5D");
+        let producer = |root: &str| Producer { root: root.into(), instance: None };
+        let producers = vec![producer("http://a:1"), producer("http://b/x")];
+        found.put(query.clone(), Candidates { producers, until: now + USUAL_VALIDITY });
+        let best = |found: &Found, now| found.get(&query, now).map(|mut all| all.swap_remove(0).root);
+        assert_eq!(best(&found, now).as_deref(), Some("http://a:1"));
         found.pass_over("a:1");
-        assert_eq!(found.get(&wanted, now).as_deref(), Some("http://b/x"));
-        assert_eq!(found.get(&wanted, now + USUAL_VALIDITY), None, "it is to be asked for anew");
+        assert_eq!(best(&found, now).as_deref(), Some("http://b/x"));
+        assert_eq!(best(&found, now + USUAL_VALIDITY), None, "it is to be asked for anew");
         found.pass_over("b");
-        assert_eq!(found.get(&wanted, now), None);
+        assert_eq!(best(&found, now), None);
     }
 }

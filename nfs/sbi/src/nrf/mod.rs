@@ -4,8 +4,8 @@ mod discovery;
 mod profile;
 mod registration;
 
-pub(crate) use discovery::{Discovery, Located};
-pub use discovery::{MAX_FOUND, MAX_VALIDITY, at_instance, discovered};
+pub(crate) use discovery::{Discovery, Located, chosen, delegated, is_at, is_stand_in};
+pub use discovery::{MAX_FOUND, MAX_VALIDITY, NotFound, Producer, Query, at_instance, discovered, in_body};
 pub use profile::profile_of;
 pub(crate) use registration::Registration;
 

@@ -8,9 +8,12 @@ use serde_json::{Map, Value, json};
 pub fn profile_of(party: &Party, apis: &[&str]) -> Value {
     let services: Vec<_> = apis.iter().filter_map(|api| service(api, &party.api_root)).collect();
     let mut profile = json!({
-        "nfInstanceId": party.instance_id, "nfType": party.nf_type.as_str(), "nfStatus": "REGISTERED", "nfServices": services,
+        "nfInstanceId": party.instance_id, "nfType": party.nf_type.as_str(), "nfStatus": "REGISTERED",
     });
     if let (Some(profile), Some(place)) = (profile.as_object_mut(), Place::of(&party.api_root)) {
+        if !services.is_empty() {
+            profile.insert("nfServices".into(), services.into());
+        }
         let (name, value) = match place.kind {
             HostKind::V4 => ("ipv4Addresses", json!([place.host])),
             HostKind::V6 => ("ipv6Addresses", json!([place.host])),

@@ -8,6 +8,7 @@ use crate::party::{Party, Served};
 use crate::server::Workers;
 use http::Method;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -17,6 +18,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How often an NF is heard of if the NRF does not say, and at most (our choice).
 const USUAL_HEART_BEAT: Duration = Duration::from_secs(10);
 const LONGEST_HEART_BEAT: Duration = Duration::from_secs(3_600);
+
+/// How long the NRF is waited for when the NF stops: whoever does not hear of it misses the heart-beats.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 const JSON_PATCH: &str = "application/json-patch+json";
 
@@ -52,7 +56,7 @@ impl Registration {
         Registration { stop, ended }
     }
 
-    /// Deregisters: nobody finds the NF any more. Ends when the NRF has answered, or the NF's own timer has ended.
+    /// Deregisters: nobody finds the NF any more. Ends when the NRF has answered, or after [`LAST_WORD`].
     pub(crate) async fn end(self) {
         drop(self.stop);
         let _ = self.ended.await;
@@ -64,13 +68,15 @@ struct Registrar {
     client: std::rc::Rc<Client>,
     uri: String,
     profile: Value,
+    /// Whether how it stands was told once.
+    said: Cell<bool>,
 }
 
 impl Registrar {
     fn new(link: NrfLink, party: Party, apis: &[&str]) -> Self {
         let uri = format!("{}/nnrf-nfm/v1/nf-instances/{}", link.root(), party.instance_id);
         let profile = profile_of(&party, apis);
-        Registrar { link, client: Client::new(party), uri, profile }
+        Registrar { link, client: Client::new(party), uri, profile, said: Cell::new(false) }
     }
 
     async fn stay_registered(&self) {
@@ -78,7 +84,7 @@ impl Registrar {
             match self.ask(Call::new(Method::PUT, &self.uri).with_json(&self.profile)).await {
                 Ok(answer) => {
                     self.tell(true, format!("registered at {}", self.link.root()));
-                    self.beat(heart_beat(&answer)).await;
+                    self.beat(heart_beat(&answer).unwrap_or(USUAL_HEART_BEAT)).await;
                 }
                 Err(why) => {
                     self.tell(false, format!("not registered at {}: {why}", self.link.root()));
@@ -89,35 +95,47 @@ impl Registrar {
     }
 
     /// Beats until the NRF knows the NF no more. While it does not answer it may still know it: the NF goes on.
-    async fn beat(&self, interval: Duration) {
+    async fn beat(&self, mut interval: Duration) {
+        let mut pause = interval;
         let alive = json!([{"op": "replace", "path": "/nfStatus", "value": "REGISTERED"}]);
         loop {
-            tokio::time::sleep(interval).await;
+            tokio::time::sleep(pause).await;
             let beat =
                 Call::new(Method::PATCH, &self.uri).with_body(JSON_PATCH, crate::json::to_bytes(&alive));
-            match self.ask(beat).await {
-                Ok(_) => self.tell(true, format!("{} answers again", self.link.root())),
+            match self.ask_within(interval / 2, beat).await {
+                Ok(answer) => {
+                    interval = heart_beat(&answer).unwrap_or(interval);
+                    pause = interval;
+                    self.tell(true, format!("{} answers again", self.link.root()));
+                }
                 Err(Unwell::Forgotten) => return,
-                Err(why) => self.tell(false, format!("heart-beat at {}: {why}", self.link.root())),
+                Err(why) => {
+                    pause = RETRY.min(interval);
+                    self.tell(false, format!("heart-beat at {}: {why}", self.link.root()));
+                }
             }
         }
     }
 
     async fn deregister(&self) {
-        if self.link.set_registered(false) {
-            // Whoever does not hear of it misses the heart-beats.
-            let _ = self.ask(Call::new(Method::DELETE, &self.uri)).await;
-        }
+        self.link.set_registered(false);
+        let _ = self.ask_within(LAST_WORD, Call::new(Method::DELETE, &self.uri)).await;
     }
 
     async fn ask(&self, call: Call) -> Result<Answer, Unwell> {
-        let served = Served::own(self.client.party());
+        self.ask_within(self.client.party().policy.max_rsp_time, call).await
+    }
+
+    async fn ask_within(&self, timer: Duration, call: Call) -> Result<Answer, Unwell> {
+        let party = self.client.party();
+        let served = Served { own_timer: Some(timer.min(party.policy.max_rsp_time)), ..Served::own(party) };
         self.client.ask(&served, call).await.map_err(Unwell::of)
     }
 
     /// An event and a line in the log, if it is news.
     fn tell(&self, is_registered: bool, what: String) {
-        if self.link.set_registered(is_registered) == is_registered && is_registered {
+        let is_news = !self.said.replace(true) | (self.link.set_registered(is_registered) != is_registered);
+        if !is_news {
             return;
         }
         let party = self.client.party();
@@ -152,9 +170,9 @@ impl Unwell {
     }
 }
 
-/// How often the NRF wants to hear of the NF.
-fn heart_beat(answer: &Answer) -> Duration {
+/// How often the NRF wants to hear of the NF, if it says so.
+fn heart_beat(answer: &Answer) -> Option<Duration> {
     let said = answer.json::<Value>().and_then(|profile| profile.get("heartBeatTimer")?.as_u64());
     let said = said.filter(|seconds| *seconds > 0).map(Duration::from_secs);
-    said.unwrap_or(USUAL_HEART_BEAT).min(LONGEST_HEART_BEAT)
+    said.map(|interval| interval.min(LONGEST_HEART_BEAT))
 }

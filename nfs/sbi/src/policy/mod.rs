@@ -44,6 +44,17 @@ pub enum OnClientGone {
     Keep,
 }
 
+/// How an SCP or SEPP forwards a pair of timing headers; `deadline.forward`. TS 29.500 §6.11.2.2 (Rel-17) allows both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Forward {
+    /// As they came, byte for byte.
+    #[default]
+    Unmodified,
+    /// With its own stamp, and what is left of the wait: the sum stays the same.
+    Restamp,
+}
+
 /// A day: clocks that are further apart are not synchronised by any measure. What is said beyond it counts as this.
 pub const MAX_SKEW_TOLERANCE_MS: u64 = 86_400_000;
 
@@ -63,6 +74,8 @@ pub struct DeadlinePolicy {
     pub margin_ms: u64,
     /// `strict`: malformed timing headers are 400 instead of ignored.
     pub strict: bool,
+    /// `forward`: an SCP's.
+    pub forward: Forward,
     /// `peers`: whose timing headers count.
     pub peers: Arc<Peers>,
 }
@@ -76,6 +89,7 @@ impl Default for DeadlinePolicy {
             skew_tolerance_ms: 0,
             margin_ms: 5,
             strict: false,
+            forward: Forward::default(),
             peers: Arc::default(),
         }
     }

@@ -10,6 +10,7 @@ use super::undo::Target;
 use crate::client::{Answer, Client, NoAnswer, authority, resolve};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind, TraceId};
+use crate::nrf::{chosen, is_at};
 use crate::planted::planted;
 use crate::turns::{NoTurn, Turns};
 use futures_util::future::join_all;
@@ -236,6 +237,9 @@ impl Ledger {
 
     fn locate(&self, id: ObligationId, answer: &Answer) {
         self.with_mut(id, |entry| {
+            if let Some(target) = chosen(entry.intent.place.target(), answer) {
+                entry.intent.place = Place::Sent(target.into());
+            }
             let intent = &entry.intent;
             let target = intent.place.target();
             let uri = match (&intent.undo.target, &intent.settle, answer.location()) {
@@ -516,10 +520,10 @@ impl Ledger {
         self.with(newest, |e| e.intent.place.uri().map(str::to_owned)).flatten()
     }
 
-    /// Where that is which `owner` owns and which was created by a request to `target`.
+    /// Where that is which `owner` owns and which was created by a request to `target`, wherever that is if it is to be found.
     pub fn location(&self, owner: &str, target: &str) -> Option<String> {
         let there = |e: &Entry| {
-            let place = Some(&e.intent.place).filter(|place| place.target() == target);
+            let place = Some(&e.intent.place).filter(|place| is_at(place.target(), target));
             place.and_then(Place::uri).map(str::to_owned)
         };
         self.owned_by(owner).into_iter().find_map(|id| self.with(id, there).flatten())

@@ -147,9 +147,9 @@ impl Settle {
     pub(super) fn at(&mut self, located: &Located) {
         match self {
             Settle::Repeat { call, older } => {
-                for call in std::iter::once(call).chain(older) {
-                    call.uri = located.apply(&call.uri);
-                }
+                call.uri = located.apply(&call.uri);
+                // What another producer has is not replaced at this one.
+                *older = older.take().filter(|older| located.is_at(&older.uri));
             }
             Settle::RepeatAtOurs(call) => call.uri = located.apply(&call.uri),
             Settle::Read { collection, .. } => *collection = located.apply(collection),

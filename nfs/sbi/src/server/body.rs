@@ -45,6 +45,8 @@ struct Passing {
     read: Vec<Bytes>,
     bytes_read: usize,
     ended: bool,
+    /// A producer reads it: what is left is not to be thrown away.
+    passed_on: bool,
 }
 
 impl RequestBody {
@@ -55,6 +57,7 @@ impl RequestBody {
             read: Vec::new(),
             bytes_read: 0,
             ended: false,
+            passed_on: false,
         })))
     }
 
@@ -62,6 +65,11 @@ impl RequestBody {
     pub fn is_empty(&self) -> bool {
         let passing = self.0.borrow();
         passing.ahead.is_empty() && passing.incoming.is_end_stream()
+    }
+
+    /// Whether nothing of it was read yet.
+    pub fn is_untouched(&self) -> bool {
+        self.0.borrow().bytes_read == 0
     }
 
     /// What has been read of it so far, as far as that is kept.
@@ -106,7 +114,7 @@ impl RequestBody {
 
     /// Reads on in the background, at most [`MAX_DRAINED_BYTES`] and [`BODY_PATIENCE`].
     pub(super) fn read_the_rest(self) {
-        if self.is_empty() {
+        if self.is_empty() || self.0.borrow().passed_on {
             return;
         }
         tokio::task::spawn_local(async move {
@@ -144,6 +152,31 @@ impl RequestBody {
             passing.bytes_read += data.len();
         }
         Poll::Ready(frame)
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        self.0.borrow_mut().passed_on = true;
+        RequestBody::poll_frame(&self, cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let passing = self.0.borrow();
+        match passing.ahead.is_empty() {
+            true => passing.incoming.size_hint(),
+            false => SizeHint::default(),
+        }
     }
 }
 
@@ -187,14 +220,36 @@ pub struct ResponseBody {
 
 enum Source {
     Bytes(Bytes),
+    /// As it comes from a producer, until it is over or its time is.
+    Passed {
+        incoming: Incoming,
+        patience: Pin<Box<Sleep>>,
+        _lease: Box<dyn std::any::Any>,
+    },
     Stream(BoxBody),
-    Trickle { left: Bytes, bytes: usize, every: Duration, pause: Pin<Box<Sleep>> },
+    Trickle {
+        left: Bytes,
+        bytes: usize,
+        every: Duration,
+        pause: Pin<Box<Sleep>>,
+    },
 }
 
 impl ResponseBody {
     /// A body that is at hand.
     pub fn bytes(bytes: Bytes) -> Self {
         ResponseBody { source: Source::Bytes(bytes), delivery: None }
+    }
+
+    /// A body that is passed on as it comes, until `until`; `lease` is kept as long.
+    pub fn passed(incoming: Incoming, until: Instant, lease: Box<dyn std::any::Any>) -> Self {
+        let patience = Box::pin(tokio::time::sleep_until(until));
+        ResponseBody { source: Source::Passed { incoming, patience, _lease: lease }, delivery: None }
+    }
+
+    /// Whether another one has answered.
+    pub(super) fn is_passed(&self) -> bool {
+        matches!(self.source, Source::Passed { .. })
     }
 
     pub(super) fn actix(body: BoxBody) -> Self {
@@ -207,13 +262,18 @@ impl ResponseBody {
         }
     }
 
-    pub(super) fn with_delivery(mut self, delivery: Option<Delivery>) -> Self {
+    /// The same, with whom to tell what becomes of it.
+    #[must_use]
+    pub fn with_delivery(mut self, delivery: Option<Delivery>) -> Self {
         self.delivery = delivery;
         self
     }
 
     /// The same, in pieces of `bytes` bytes, `every` so long.
     pub(super) fn trickling(self, bytes: usize, every: Duration) -> Self {
+        if self.is_passed() {
+            return self;
+        }
         let pause = Box::pin(tokio::time::sleep(every));
         let left = self.at_hand();
         ResponseBody { source: Source::Trickle { left, bytes: bytes.max(1), every, pause }, ..self }
@@ -223,7 +283,7 @@ impl ResponseBody {
     pub(super) fn at_hand(&self) -> Bytes {
         match &self.source {
             Source::Bytes(left) | Source::Trickle { left, .. } => left.clone(),
-            Source::Stream(_) => Bytes::new(),
+            Source::Stream(_) | Source::Passed { .. } => Bytes::new(),
         }
     }
 
@@ -253,6 +313,13 @@ impl Body for ResponseBody {
         match &mut this.source {
             Source::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
             Source::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Source::Passed { incoming, patience, .. } => match Pin::new(incoming).poll_frame(cx) {
+                Poll::Ready(frame) => Poll::Ready(frame.map(|frame| frame.map_err(Into::into))),
+                Poll::Pending => {
+                    ready!(patience.as_mut().poll(cx));
+                    Poll::Ready(Some(Err("the producer's answer did not end in time".into())))
+                }
+            },
             Source::Trickle { left, .. } if left.is_empty() => Poll::Ready(None),
             Source::Trickle { left, bytes, every, pause } => {
                 ready!(pause.as_mut().poll(cx));
@@ -268,12 +335,18 @@ impl Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.delivery.is_none() && matches!(&self.source, Source::Bytes(bytes) if bytes.is_empty())
+        self.delivery.is_none()
+            && match &self.source {
+                Source::Bytes(bytes) => bytes.is_empty(),
+                Source::Passed { incoming, .. } => incoming.is_end_stream(),
+                _ => false,
+            }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Bytes(left) | Source::Trickle { left, .. } => SizeHint::with_exact(left.len() as u64),
+            Source::Passed { incoming, .. } => incoming.size_hint(),
             Source::Stream(body) => match body.size() {
                 BodySize::Sized(size) => SizeHint::with_exact(size),
                 _ => SizeHint::default(),

@@ -107,6 +107,10 @@ impl Front {
 
     /// `Server` says who answers, TS 29.500 §6.10.8.2 (Rel-17); `Date` is by this NF's clock.
     pub(super) fn sign(&self, mut answer: hyper::Response<ResponseBody>) -> hyper::Response<ResponseBody> {
+        // Whoever else has answered has said so itself.
+        if answer.body().is_passed() {
+            return answer;
+        }
         let date = http_date(self.party.env.clock.unix_us().div_euclid(1000));
         if let Ok(date) = HeaderValue::from_bytes(&date) {
             answer.headers_mut().insert(DATE, date);

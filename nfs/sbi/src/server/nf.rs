@@ -1,8 +1,10 @@
 //! What an NF is made of: its actor, what the actor gets, and what it is asked.
 
+use super::adapter;
 use super::delivery::Handover;
-use super::front::WrapsErrors;
+use super::front::{Handler as FrontHandler, WrapsErrors};
 use super::reply::{Failure, Reply};
+use super::start::app;
 use crate::client::Client;
 use crate::env::stable_hash;
 use crate::party::{NfType, Party, Served};
@@ -11,6 +13,7 @@ use crate::release::{FoundContext, Ledger};
 use crate::turns::{Turn, Turns};
 use actix::{Actor, Addr, Context, Handler, Message, Recipient};
 use actix_web::web;
+use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -42,6 +45,15 @@ pub trait Nf:
 
     /// The routes of its APIs. [`Shards`] of the actor are at hand as `web::Data`.
     fn routes(app: &mut web::ServiceConfig);
+
+    /// What answers its requests on one worker: an actix-web app with its routes, unless it says otherwise.
+    fn handler(
+        shards: Shards<Self>,
+        _party: &Party,
+        _config: &Self::Config,
+    ) -> LocalBoxFuture<'static, FrontHandler> {
+        Box::pin(adapter::handler(app::<Self>(shards)))
+    }
 
     /// Which errors its APIs wrap.
     const WRAPS_ERRORS: WrapsErrors = |_, _, _| false;

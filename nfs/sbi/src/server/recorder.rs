@@ -18,7 +18,11 @@ impl Front {
         if !env.traffic.is_kept() {
             return;
         }
-        let answer = answer.map(|a| (a.status(), Content::new(a.headers().clone(), a.body().at_hand())));
+        let content = |answer: &hyper::Response<ResponseBody>| {
+            let content = Content::new(answer.headers().clone(), answer.body().at_hand());
+            Content { cut: content.cut || answer.body().is_passed(), ..content }
+        };
+        let answer = answer.map(|answer| (answer.status(), content(answer)));
         env.traffic.record(Exchange {
             unix_us: env.clock.unix_us(),
             nf: self.party.name.clone(),

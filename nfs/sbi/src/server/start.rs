@@ -1,7 +1,6 @@
 //! Starting an NF: an actor of it on every worker, an actix-web app in front of each, one listener.
 
 use super::accept::{Connection, accept};
-use super::adapter;
 use super::front::Front;
 use super::keeper::Keeper;
 use super::nf::{Nf, Shard, Shards};
@@ -71,7 +70,8 @@ pub async fn start<N: Nf>(
 ) -> Result<Running<N>, String> {
     let (shards, keepers) = start_actors::<N>(&party, &config, workers, recovered).await?;
     let (stop, stopped) = oneshot::channel();
-    let fronts = (0..workers.count()).map(|n| start_front::<N>(n, &party, &shards, workers)).collect();
+    let front = |n| start_front::<N>(n, &party, &config, &shards, workers);
+    let fronts = (0..workers.count()).map(front).collect();
     let (done, drained) = oneshot::channel();
     tokio::task::spawn_local(deal(listener, fronts, stopped, done));
     let registration = party.nrf.clone().map(|nrf| Registration::begin(nrf, &party, N::APIS, workers));
@@ -160,16 +160,18 @@ type Connections = mpsc::Sender<Connection>;
 fn start_front<N: Nf>(
     index: usize,
     party: &Party,
+    config: &N::Config,
     shards: &Shards<N>,
     workers: &Workers,
 ) -> (Connections, oneshot::Receiver<()>) {
     let (connections, mut arriving) = mpsc::channel(MAX_CONNECTIONS_WAITING);
     let (done, drained) = oneshot::channel();
-    let (party, shards) = (party.clone(), Shards { here: index, ..shards.clone() });
+    let (party, config, shards) = (party.clone(), config.clone(), Shards { here: index, ..shards.clone() });
     workers.spawn(index, move || {
         tokio::task::spawn_local(async move {
             let grace = party.policy.drain;
-            let front = Front::new(party, adapter::handler(app::<N>(shards)).await, N::WRAPS_ERRORS);
+            let handler = N::handler(shards, &party, &config).await;
+            let front = Front::new(party, handler, N::WRAPS_ERRORS);
             while let Some(connection) = arriving.recv().await {
                 tokio::task::spawn_local(front.clone().serve(connection));
             }
@@ -180,7 +182,7 @@ fn start_front<N: Nf>(
     (connections, drained)
 }
 
-fn app<N: Nf>(
+pub(super) fn app<N: Nf>(
     shards: Shards<N>,
 ) -> App<
     impl actix_web::dev::ServiceFactory<

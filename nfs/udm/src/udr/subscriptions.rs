@@ -9,6 +9,7 @@ use api::nudr_dr::{self, DataSet, SubscriptionDataSubscriptions};
 use http::{Method, StatusCode};
 use sbi::client::{Answer, Call, Upstream};
 use sbi::json;
+use sbi::nrf::in_body;
 use sbi::release::{Attempt, Creation, Settle, Undo};
 use sbi::server::Failure;
 
@@ -75,7 +76,9 @@ impl Core {
         let sets: Vec<_> =
             value.monitored_resource_uris.iter().filter_map(monitored).map(|(_, data)| data.set()).collect();
         let monitored = DataSet::ALL.into_iter().filter(|set| sets.contains(set));
-        monitored.map(|set| self.at_udr(&nudr_dr::data_set(&key.supi, plmn, set))).collect()
+        monitored
+            .map(|set| in_body(&self.at_udr(&nudr_dr::data_set(&key.supi, plmn, set))).to_owned())
+            .collect()
     }
 }
 
