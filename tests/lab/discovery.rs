@@ -1,6 +1,6 @@
 //! NFs that are told of an NRF alone: they register, find one another in any order, and release where they created.
 
-use crate::support::{SUPI, request, send};
+use crate::support::{SUPI, give_up_and_release, request, send};
 use amf::RegisterUe;
 use http::Method;
 use mock5g::lab::{Builder, Lab, PduSession};
@@ -33,11 +33,7 @@ async fn nfs_find_one_another_and_release_where_they_created() {
 async fn release_on_timeout_works_between_nfs_that_found_one_another() {
     let lab = lab().start().await;
     lab.until_registered().await;
-    lab.fault(Rule::at("udr").matching("PUT", "/smf-registrations/").delay_ms(800).once());
-    let outcome = lab.establish(PduSession::default().max_rsp_time_ms(500)).await;
-    assert_eq!(outcome.as_str(), "gave_up", "{}", lab.transcript());
-    let verdict = lab.expect_nothing_hanging().await;
-    assert!(verdict.released > 0, "{verdict:?}");
+    give_up_and_release(&lab).await;
     lab.stop().await;
 }
 

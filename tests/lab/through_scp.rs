@@ -4,14 +4,14 @@
 use crate::support::raw::Connection;
 use crate::support::stub::{Reply, Stub};
 use crate::support::{
-    Headers, MAX, STAMP, assert_504, assert_504_t, deadline_ms, is, ms, now_ms, problem, send,
+    Headers, MAX, STAMP, assert_504, assert_504_t, deadline_ms, give_up_and_release, is, ms, now_ms, problem,
+    send,
 };
 use http::Method;
 use mock5g::lab::{Builder, Lab, PduSession};
 use nrf::HeartBeats;
 use sbi::client::Call;
 use sbi::event::{Event, Kind};
-use sbi::fault::Rule;
 use sbi::header::{SenderTimestamp, Timing};
 use sbi::party::NfType;
 use sbi::policy::{Forward, Mode};
@@ -278,11 +278,7 @@ async fn release_on_timeout_works_through_an_scp_in_both_models_and_modes() {
     ] {
         let lab = indirect(delegates).policies(|policy| policy.deadline.forward = forward).start().await;
         lab.until_registered().await;
-        lab.fault(Rule::at("udr").matching("PUT", "/smf-registrations/").delay_ms(800).once());
-        let outcome = lab.establish(PduSession::default().max_rsp_time_ms(500)).await;
-        assert_eq!(outcome.as_str(), "gave_up", "{}", lab.transcript());
-        let verdict = lab.expect_nothing_hanging().await;
-        assert!(verdict.released > 0, "{verdict:?}");
+        give_up_and_release(&lab).await;
         lab.stop().await;
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 ///
 /// An AMF, an SMF, a UDM and a UDR in this process, wired to one another, each behind its own port (amf 7705, smf 7704,
 /// udm 7712, udr 7720), and one operator plane for all of them on 127.0.0.1:9091. One JSON line for each NF says where it
-/// is. A configuration says otherwise, also that another NF stands in for one of them (`client: {smf: http://...}` at the top:
+/// is. With --indirect an SCP is among them, and an NRF if that finds the producers. A configuration says otherwise, also that another NF stands in for one of them (`client: {smf: http://...}` at the top:
 /// the lab then starts none), or that there are more (a second SMF); see `mock5g config`.
 #[derive(Args)]
 #[command(after_long_help = AFTER_HELP)]

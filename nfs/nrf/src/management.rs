@@ -1,7 +1,6 @@
 //! The endpoints of `Nnrf_NFManagement`, TS 29.510 §6.1 (Rel-17).
 
 use crate::nrf::{Nrf, Operation, ask};
-use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{HttpRequest, web};
 use api::common::{NfInstanceId, expect_callback};
 use api::decode::decode_kept;
@@ -9,11 +8,10 @@ use api::nnrf_nfm::{NF_INSTANCES, NfProfile, NrfSubscription, SUBSCRIPTIONS};
 use api::path::variable;
 use api::query::Query;
 use bytes::Bytes;
+use sbi::json::JSON_PATCH;
 use sbi::party::Served;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
-use sbi::server::{Failure, Reply, Shards};
-
-const JSON_PATCH: &str = "application/json-patch+json";
+use sbi::server::{Failure, Reply, Shards, content_type};
 
 /// The routes.
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -65,7 +63,7 @@ async fn update(
 
 /// A real core's heart-beat came with another type once, and was half understood: it is refused.
 fn expect_json_patch(request: &HttpRequest) -> Result<(), ProblemDetails> {
-    let said = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let said = content_type(request);
     let media_type = said.split(';').next().unwrap_or_default().trim();
     if media_type.eq_ignore_ascii_case(JSON_PATCH) {
         return Ok(());

@@ -4,6 +4,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
+/// The media type of a JSON Patch, RFC 6902.
+pub const JSON_PATCH: &str = "application/json-patch+json";
+
 /// `value` as the body of a request or an answer.
 ///
 /// # Panics

@@ -11,6 +11,7 @@ use http::{HeaderName, Method};
 use mock5g::lab::{Builder, Lab, PduSession};
 use sbi::client::{Answer, Call};
 use sbi::event::{Event, Kind};
+use sbi::fault::Rule;
 use sbi::header::{SenderTimestamp, Timing};
 use sbi::party::NfType;
 use serde_json::{Value, json};
@@ -295,6 +296,15 @@ pub fn place(lab: &Lab, what: &str, wanted: impl Fn(&Event) -> bool) -> u64 {
 pub async fn held(lab: &Lab, nf: &str) -> Vec<String> {
     let root = lab.api_root(nf);
     lab.held(nf).await.into_iter().map(|h| h.uri.strip_prefix(&root).unwrap_or(&h.uri).to_owned()).collect()
+}
+
+/// A session whose registration comes too late: the AMF gives up, and everything is released.
+pub async fn give_up_and_release(lab: &Lab) {
+    lab.fault(Rule::at("udr").matching("PUT", "/smf-registrations/").delay_ms(800).once());
+    let outcome = lab.establish(PduSession::default().max_rsp_time_ms(500)).await;
+    assert_eq!(outcome.as_str(), "gave_up", "{}", lab.transcript());
+    let verdict = lab.expect_nothing_hanging().await;
+    assert!(verdict.released > 0, "{verdict:?}");
 }
 
 /// Asserts that nothing panicked anywhere.

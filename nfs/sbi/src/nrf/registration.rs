@@ -4,6 +4,7 @@ use super::NrfLink;
 use super::profile::profile_of;
 use crate::client::{Answer, Call, Client, Upstream};
 use crate::event::{Facts, Kind};
+use crate::json::JSON_PATCH;
 use crate::party::{Party, Served};
 use crate::server::Workers;
 use http::Method;
@@ -21,8 +22,6 @@ const LONGEST_HEART_BEAT: Duration = Duration::from_secs(3_600);
 
 /// How long the NRF is waited for when the NF stops: whoever does not hear of it misses the heart-beats.
 const LAST_WORD: Duration = Duration::from_secs(1);
-
-const JSON_PATCH: &str = "application/json-patch+json";
 
 /// An NF's registration, as long as it lasts.
 pub(crate) struct Registration {

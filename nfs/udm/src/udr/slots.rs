@@ -14,8 +14,6 @@ use sbi::server::Failure;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-const JSON_PATCH: &str = "application/json-patch+json";
-
 impl Core {
     /// Where requests for one registration meet.
     pub(crate) fn registration_slot(&self, key: &RegistrationKey) -> SlotKey {
@@ -61,7 +59,7 @@ impl Core {
     /// The purge of a registration that this UDM did not write itself.
     pub(crate) fn purge_call(&self, supi: &Supi) -> Call {
         let call = Call::new(Method::PATCH, self.amf_registration_call(supi).uri);
-        call.with_body(JSON_PATCH, json::to_bytes(&purge()))
+        call.with_body(json::JSON_PATCH, json::to_bytes(&purge()))
     }
 
     /// Writes the registration of an AMF (R5), in its slot as [`Core::put_registration`] does. What was there before.
@@ -80,7 +78,7 @@ impl Core {
             kind: "amf-3gpp-access",
             call: Call::new(Method::PUT, &uri).with_json(value),
             // There is no DELETE.
-            undo: Undo::patch_there(JSON_PATCH, purge()).into(),
+            undo: Undo::patch_there(json::JSON_PATCH, purge()).into(),
             before: before.as_ref().map(json::to_value),
             settle: None,
             slot: Some(slot),
