@@ -6,7 +6,8 @@ use bytes::Bytes;
 use fastrand::Rng;
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use regex_lite::Regex;
-use sbi::fault::{Altered, DEFAULT_HOLD, Delay, Effect, On, Rule};
+use sbi::fault::{Altered, DEFAULT_HOLD, Delay, Effect, On, Rule, Spoilt};
+use sbi::header::{MAX_RSP_TIME, SENDER_TIMESTAMP};
 use sbi::problem::PROBLEM_JSON;
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,7 +34,7 @@ impl Ie for FaultSpec {
     const MANDATORY: &'static [&'static str] = &["do"];
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 enum OnSpec {
     #[default]
@@ -92,6 +93,13 @@ struct DoSpec {
     #[serde(default)]
     goaway: bool,
     trickle: Option<TrickleSpec>,
+    #[serde(default)]
+    restamp_only: bool,
+    extend_deadline_ms: Option<u64>,
+    #[serde(default)]
+    drop_timing_headers: Vec<String>,
+    #[serde(default)]
+    forward_expired: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -146,14 +154,22 @@ impl FaultSpec {
                 format!("no NF here is called {at:.32}: it would never match; there is {}", names.join(", ")),
             );
         }
-        let apis: Vec<_> = meant.into_iter().flat_map(|(_, apis)| *apis).copied().collect();
+        let apis: Vec<_> = meant.iter().flat_map(|(_, apis)| *apis).copied().collect();
         if self.times == Some(0) {
             return unusable("/times", "expected 1 or more: it would never apply");
         }
-        let on = match self.on {
-            OnSpec::Request => On::Request,
-            OnSpec::Response => On::Response,
+        let effect = self.r#do.effect(self.on)?;
+        let on = match (self.on, &effect) {
+            (_, Effect::LetThrough) => On::Late,
+            (_, Effect::Spoil(_)) => On::Forward,
+            (OnSpec::Request, _) => On::Request,
+            (OnSpec::Response, _) => On::Response,
         };
+        // An SCP has no APIs of its own.
+        let forwards = meant.iter().any(|(_, apis)| apis.is_empty());
+        if matches!(on, On::Late | On::Forward) && !forwards {
+            return unusable("/at", "expected an SCP: nobody else forwards requests");
+        }
         let spec = self.r#match;
         let (skip, times) = match spec.nth {
             Some(0) => return unusable("/match/nth", "expected 1 for the first match, or more"),
@@ -164,7 +180,7 @@ impl FaultSpec {
             at: self.at,
             peer: spec.peer.map(|peer| peer.to_ascii_lowercase()),
             method: spec.method.map(method).transpose()?,
-            path: spec.path.map(|path| path_pattern(&path, &apis)).transpose()?,
+            path: spec.path.map(|path| path_pattern(&path, &apis, forwards)).transpose()?,
             header: spec.header.map(header_pattern).transpose()?,
             supi: spec.supi.map(supi).transpose()?,
             skip,
@@ -173,7 +189,7 @@ impl FaultSpec {
             dice: Rng::with_seed(spec.seed),
             delay: self.r#do.delay()?,
             hold: self.r#do.hold_ms.map_or(Ok(DEFAULT_HOLD), |ms| bounded(ms, "/do/hold_ms"))?,
-            effect: self.r#do.effect(on)?,
+            effect,
             ..Rule::new(id, on)
         })
     }
@@ -202,13 +218,13 @@ fn pattern(pointer: &'static str, text: &str) -> Usable<Regex> {
     Regex::new(text).or_else(|error| unusable(pointer, format!("expected a regular expression: {error}")))
 }
 
-/// A pattern that is anchored at the start has to begin like one of the APIs, or never matches.
-fn path_pattern(text: &str, apis: &[&str]) -> Usable<Regex> {
+/// A pattern that is anchored at the start has to begin like one of the APIs, or never matches; unless all `pass` here.
+fn path_pattern(text: &str, apis: &[&str], pass: bool) -> Usable<Regex> {
     let pattern = pattern("/match/path", text)?;
     let literal = text.strip_prefix('^').map(literal_start);
     let fits = |start: &str| apis.iter().any(|api| api.starts_with(start) || start.starts_with(api));
     match literal {
-        Some(start) if !fits(start) => unusable(
+        Some(start) if !pass && !fits(start) => unusable(
             "/match/path",
             format!(
                 "no path here begins with {start:.64}: it would never match; the APIs are {}",
@@ -264,7 +280,7 @@ impl DoSpec {
         }
     }
 
-    fn effect(&self, on: On) -> Usable<Effect> {
+    fn effect(&self, on: OnSpec) -> Usable<Effect> {
         let mut effects = Vec::new();
         if self.status.is_some() || self.body.is_some() || !self.headers.is_empty() {
             effects.push(self.answer(on)?);
@@ -274,23 +290,43 @@ impl DoSpec {
         effects.extend(self.lose_response.then_some(Effect::LoseResponse));
         effects.extend(self.goaway.then_some(Effect::GoAway));
         effects.extend(self.trickle.map(trickle).transpose()?);
+        effects.extend(self.forward_expired.then_some(Effect::LetThrough));
+        effects.extend(self.spoilt()?.into_iter().map(Effect::Spoil));
         let only_response = |e: &Effect| matches!(e, Effect::LoseResponse | Effect::Trickle { .. });
         match effects.as_slice() {
             [] if self.delay_ms.is_some() || self.delay_past_deadline_ms.is_some() => Ok(Effect::Proceed),
             [] => unusable("/do", "expected a delay or something that goes wrong"),
-            [effect] if on != On::Response && only_response(effect) => {
+            [effect] if on != OnSpec::Response && only_response(effect) => {
                 unusable("/on", "lose_response and trickle are for responses: it would do nothing")
             }
             [effect] => Ok(effect.clone()),
             [_, _, ..] => unusable(
                 "/do",
-                "expected one of drop, reset, status (with headers and body), lose_response, goaway and trickle",
+                "expected one of drop, reset, status (with headers and body), lose_response, goaway, trickle, and at an SCP \
+                 restamp_only, extend_deadline_ms, drop_timing_headers and forward_expired",
             ),
         }
     }
 
-    fn answer(&self, on: On) -> Usable<Effect> {
-        if self.status.is_none() && on != On::Response {
+    /// What an SCP does to the deadlines of what it passes on.
+    fn spoilt(&self) -> Usable<Vec<Spoilt>> {
+        let mut spoilt = Vec::new();
+        spoilt.extend(self.restamp_only.then_some(Spoilt::RestampedOnly));
+        if let Some(ms) = self.extend_deadline_ms {
+            spoilt.push(Spoilt::Extended(bounded(ms, "/do/extend_deadline_ms")?));
+        }
+        if !self.drop_timing_headers.is_empty() {
+            let names = self.drop_timing_headers.iter().map(|name| timing_header(name));
+            let names = names.collect::<Option<Vec<_>>>();
+            let expected = "expected 3gpp-Sbi-Sender-Timestamp, 3gpp-Sbi-Max-Rsp-Time or both";
+            let Some(names) = names else { return unusable("/do/drop_timing_headers", expected) };
+            spoilt.push(Spoilt::Without(names));
+        }
+        Ok(spoilt)
+    }
+
+    fn answer(&self, on: OnSpec) -> Usable<Effect> {
+        if self.status.is_none() && on != OnSpec::Response {
             return unusable(
                 "/do/status",
                 "expected the status to answer with instead of serving the request",
@@ -325,6 +361,10 @@ impl DoSpec {
         });
         Ok(Effect::Answer(Altered { status, headers, body }))
     }
+}
+
+fn timing_header(name: &str) -> Option<HeaderName> {
+    [SENDER_TIMESTAMP, MAX_RSP_TIME].into_iter().find(|known| name.eq_ignore_ascii_case(known.as_str()))
 }
 
 fn trickle(spec: TrickleSpec) -> Usable<Effect> {
@@ -362,7 +402,13 @@ mod tests {
 
     fn rule(spec: Value) -> Usable<Rule> {
         let spec: FaultSpec = serde_json::from_value(spec).expect("a rule");
-        spec.rule("x", &[("udm", &["/nudm-sdm/v2", "/nudm-uecm/v1"]), ("smf", &["/nsmf-pdusession/v1"])])
+        let at = spec.at.clone();
+        let nfs: [(&str, &[&str]); 3] =
+            [("udm", &["/nudm-sdm/v2", "/nudm-uecm/v1"]), ("smf", &["/nsmf-pdusession/v1"]), ("scp", &[])];
+        // Without a name the SCP is among those that are meant only where it is the subject.
+        let spoils = spec.r#do.forward_expired || spec.r#do.spoilt().is_ok_and(|spoilt| !spoilt.is_empty());
+        let all = at.is_some() || spoils;
+        spec.rule("x", if all { &nfs } else { &nfs[..2] })
     }
 
     #[test]
@@ -375,6 +421,18 @@ mod tests {
             ("request", json!({"status": 503}), Effect::status(503)),
             ("response", json!({"lose_response": true}), Effect::LoseResponse),
             ("response", json!({"goaway": true}), Effect::GoAway),
+            ("request", json!({"restamp_only": true}), Effect::Spoil(Spoilt::RestampedOnly)),
+            (
+                "request",
+                json!({"extend_deadline_ms": 500}),
+                Effect::Spoil(Spoilt::Extended(Duration::from_millis(500))),
+            ),
+            (
+                "request",
+                json!({"drop_timing_headers": ["3gpp-Sbi-Max-Rsp-Time"]}),
+                Effect::Spoil(Spoilt::Without(vec![MAX_RSP_TIME])),
+            ),
+            ("request", json!({"forward_expired": true}), Effect::LetThrough),
             (
                 "response",
                 json!({"trickle": {"bytes": 5, "every_ms": 10}}),
@@ -401,6 +459,10 @@ mod tests {
             (json!({"do": {"status": 204, "body": {}}}), "/do/body"),
             (json!({"do": {"status": 600}}), "/do/status"),
             (json!({"match": {"probability": 0.0}, "do": drop}), "/match/probability"),
+            (json!({"at": "udm", "do": {"restamp_only": true}}), "/at"),
+            (json!({"at": "scp", "do": {"restamp_only": true, "forward_expired": true}}), "/do"),
+            (json!({"do": {"drop_timing_headers": ["date"]}}), "/do/drop_timing_headers"),
+            (json!({"do": {"extend_deadline_ms": 100_000}}), "/do/extend_deadline_ms"),
             (json!({"do": {}}), "/do"),
             (json!({"do": {"drop": true, "status": 500}}), "/do"),
             (json!({"do": {"lose_response": true}}), "/on"),

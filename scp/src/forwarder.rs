@@ -1,86 +1,63 @@
-//! Passing a request on, and its answer back.
+//! A request's way through the SCP: whom it goes to, and what is passed back.
 
-use crate::answer::{end_of_connection, pass_back};
-use crate::path::{expect_a_way, pass};
-use crate::route::{Route, is_routing};
-use actix::Recipient;
-use http::header::{HOST, LOCATION};
-use http::request::Parts;
-use http::{HeaderValue, Uri};
-use sbi::client::{Budget, Client, Forwarded, Lane, NoAnswer};
+use crate::answer::pass_back;
+use crate::exchange::Answered;
+use crate::late::{Creation, OnItsWay};
+use crate::passing::{Passing, authority, uri_at};
+use crate::path::expect_a_way;
+use crate::route::Route;
+use crate::scp::Scp;
+use crate::unanswered::Unanswered;
+use http::HeaderValue;
+use http::header::LOCATION;
+use sbi::client::{Budget, Client, NoAnswer, Settling};
 use sbi::clock::Instant;
-use sbi::event::{Facts, Kind};
-use sbi::header::{Restamped, Timing};
-use sbi::nrf::{NotFound, Producer};
+use sbi::event::Kind;
+use sbi::fault::{Effect, On, Spoilt, Subject};
+use sbi::nrf::{NotFound, Producer, Query};
 use sbi::party::{Party, Served};
-use sbi::policy::{Forward, Mode};
 use sbi::problem::{Cause, ProblemDetails};
-use sbi::server::{self, Delivery, Handover, Outcome, RequestBody, RequestKind};
+use sbi::release::made_by;
+use sbi::server::{self, Delivery, Outcome, PassedOn, RequestBody, RequestKind, Shards};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use tokio::sync::oneshot;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+/// How long a client is believed to wait at most: what headers can say, and no longer (our choice).
+const MAX_WAIT: Duration = Duration::from_millis(99_999);
+
+/// How long an answer's body may stand still; then it is cut off.
+const BODY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Passes requests on, on one worker.
 pub(crate) struct Forwarder {
-    party: Party,
-    client: Rc<Client>,
-    actor: Recipient<Handover>,
-    in_flight: Arc<AtomicUsize>,
-    via: HeaderValue,
-}
-
-/// Why there is no answer to pass back.
-enum Unanswered {
-    /// The client has stopped waiting.
-    TimedOut,
-    /// An error of the SCP's own.
-    Problem(ProblemDetails),
-}
-
-impl From<ProblemDetails> for Unanswered {
-    fn from(problem: ProblemDetails) -> Self {
-        Unanswered::Problem(problem)
-    }
-}
-
-/// A request on its way.
-struct Passing {
-    parts: Parts,
-    body: RequestBody,
-    served: Served,
-    /// Until when its answer is waited for: the client's deadline, or this SCP's own timer if that ends first.
-    until: Instant,
-    kind: RequestKind,
-}
-
-/// Counted as long as it is there.
-struct InFlight(Arc<AtomicUsize>);
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
+    pub(crate) party: Party,
+    pub(crate) client: Rc<Client>,
+    pub(crate) shards: Shards<Scp>,
+    pub(crate) in_flight: Arc<AtomicUsize>,
+    /// The late creates, by their producers' names.
+    pub(crate) late: RefCell<BTreeMap<Arc<str>, Settling>>,
+    pub(crate) via: HeaderValue,
 }
 
 impl Forwarder {
-    pub(crate) fn new(party: Party, actor: Recipient<Handover>, in_flight: Arc<AtomicUsize>) -> Rc<Self> {
+    pub(crate) fn new(party: Party, shards: Shards<Scp>, in_flight: Arc<AtomicUsize>) -> Rc<Self> {
         let via = HeaderValue::from_str(&format!("2.0 {}", party.signature()));
         let via = via.unwrap_or(HeaderValue::from_static("2.0 SCP"));
-        Rc::new(Forwarder { client: Client::new(party.clone()), party, actor, in_flight, via })
+        let late = RefCell::default();
+        Rc::new(Forwarder { client: Client::new(party.clone()), party, shards, in_flight, late, via })
     }
 
     /// As what answers the requests of a front.
     pub(crate) fn handler(self: Rc<Self>) -> server::Handler {
         Rc::new(move |request, _, served, _| {
             let this = self.clone();
-            Box::pin(async move {
-                match this.serve(request, served).await {
-                    Ok(answer) => Outcome::Answer(answer),
-                    Err(Unanswered::TimedOut) => Outcome::TimedOut,
-                    Err(Unanswered::Problem(problem)) => Outcome::problem(&problem),
-                }
-            })
+            Box::pin(
+                async move { this.serve(request, served).await.map_or_else(Outcome::from, Outcome::Answer) },
+            )
         })
     }
 
@@ -92,14 +69,52 @@ impl Forwarder {
         let (parts, body) = request.into_parts();
         expect_a_way(&parts.headers, &self.party.signature())?;
         let route = Route::of(&parts.headers, parts.uri.path())?;
+        let mut passing = Passing::new(parts, body, served, self.waits_until(&served), &self.party.policy);
+        passing.spoilt = self.fault(&passing).await;
+        let passing = Rc::new(passing);
+        let (producers, is_chosen) = self.producers(&route, &passing).await?;
+        match (self.first_answer(&passing, producers).await, route) {
+            (Ok((answered, producer)), _) => Ok(self.answer(&passing, answered, &producer, is_chosen)),
+            // Whoever else the resource is bound to may serve it.
+            (Err(why), Route::Target(_, Some(bound))) if why.may_be_repeated() => {
+                let others = self.found(&bound, &passing).await.map_err(|_| why)?;
+                let (answered, producer) = self.first_answer(&passing, others).await?;
+                Ok(self.answer(&passing, answered, &producer, true))
+            }
+            (Err(why), _) => Err(why),
+        }
+    }
+
+    /// Until when a client waits: until its deadline, or this SCP's own timer if it has none.
+    fn waits_until(&self, served: &Served) -> Instant {
         let now = self.party.env.clock.now();
         let own = now + self.party.policy.max_rsp_time;
-        let until = served.work_deadline().map_or(own, |deadline| deadline.at().min(own));
-        let kind = RequestKind::of(&parts.method, parts.uri.path());
-        let passing = Rc::new(Passing { parts, body, served, until, kind });
-        let (producers, is_chosen) = self.producers(&route, &passing).await?;
-        let (answer, producer) = self.first_answer(&passing, producers).await?;
-        Ok(self.answer(&passing, answer, &producer, is_chosen))
+        served.work_deadline().map_or(own, |deadline| deadline.at().min(now + MAX_WAIT))
+    }
+
+    /// Applies a fault rule: waits, and tells how the deadline is to be spoilt.
+    async fn fault(&self, passing: &Passing) -> Option<Spoilt> {
+        let faults = &self.party.env.faults;
+        if !faults.any() {
+            return None;
+        }
+        let subject = Subject {
+            nf: &self.party.name,
+            peer: &self.party.sender_of(&passing.parts.headers).unwrap_or_default(),
+            method: &passing.parts.method,
+            path: passing.parts.uri.path(),
+            headers: &passing.parts.headers,
+            body: b"",
+            deadline: passing.served.deadline.as_ref(),
+        };
+        let fault = faults.take(On::Forward, &subject, self.party.env.clock.now())?;
+        let facts = passing.served.facts(&self.party).detail(fault.to_string());
+        self.party.emit(Kind::FaultApplied, facts);
+        tokio::time::sleep(fault.delay).await;
+        match fault.effect {
+            Effect::Spoil(spoilt) => Some(spoilt),
+            _ => None,
+        }
     }
 
     /// Whom to ask, the best first, and whether this SCP has chosen.
@@ -109,18 +124,23 @@ impl Forwarder {
         }
         let query = match route {
             Route::Delegated(query) => query,
-            Route::Target(root) => return Ok((vec![self.not_itself(root)?], false)),
+            Route::Target(root, _) => return Ok((vec![self.not_itself(root)?], false)),
         };
-        let budget = Budget::own(passing.until - self.party.env.clock.now(), self.party.env.clock.now());
+        Ok((self.found(query, passing).await?, true))
+    }
+
+    /// The producers that the NRF finds.
+    async fn found(&self, query: &Query, passing: &Passing) -> Result<Vec<Producer>, Unanswered> {
+        let now = self.party.env.clock.now();
+        let budget = Budget::own(passing.until.saturating_duration_since(now), now);
         let found = self.client.discover(&passing.served, query, &budget).await;
         let problem = |why: NotFound| match why {
-            _ if self.is_over(passing) => Unanswered::TimedOut,
-            NotFound::Nobody => ProblemDetails::new(Cause::NfDiscoveryFailure, why.to_string()).into(),
-            NotFound::NoNrf | NotFound::Silent(_) => {
-                ProblemDetails::new(Cause::NrfNotReachable, why.to_string()).into()
-            }
+            _ if self.is_over(passing) => Unanswered::TimedOut(PassedOn::ToNobody),
+            NotFound::Nobody => Unanswered::own(Cause::NfDiscoveryFailure, why.to_string()),
+            NotFound::Refused(_) => Unanswered::own(Cause::InvalidDiscoveryParam, why.to_string()),
+            NotFound::NoNrf | NotFound::Silent(_) => Unanswered::own(Cause::NrfNotReachable, why.to_string()),
         };
-        Ok((found.map_err(problem)?, true))
+        found.map_err(problem)
     }
 
     fn not_itself(&self, root: &str) -> Result<Producer, ProblemDetails> {
@@ -135,168 +155,83 @@ impl Forwarder {
         self: &Rc<Self>,
         passing: &Rc<Passing>,
         producers: Vec<Producer>,
-    ) -> Result<(Forwarded, Producer), Unanswered> {
+    ) -> Result<(Answered, Producer), Unanswered> {
         let mut why = "there is none".to_owned();
         for producer in producers {
-            match self.ask(passing, &producer).await {
-                Some(Ok(answer)) => return Ok((answer, producer)),
-                _ if self.is_over(passing) => return Err(Unanswered::TimedOut),
-                Some(Err(NoAnswer::NotSent(unreachable))) if passing.body.is_untouched() => why = unreachable,
-                Some(Err(no_answer)) => {
-                    why = no_answer.to_string();
-                    break;
+            let no_answer = match self.ask(passing, &producer).await {
+                Ok(answered) => return Ok((answered, producer)),
+                Err(no_answer) => no_answer,
+            };
+            match no_answer {
+                NoAnswer::NotSent(_) if self.is_over(passing) => {
+                    return Err(Unanswered::TimedOut(PassedOn::ToNobody));
                 }
-                None => {
-                    why = "it did not answer within this SCP's own timer".into();
-                    break;
-                }
+                NoAnswer::NotSent(unreachable) if passing.body.is_untouched() => why = unreachable,
+                no_answer => return Err(self.silence(passing, &producer, &no_answer)),
             }
         }
-        let detail = format!("{} was not answered: {why}", passing.parts.uri.path());
-        Err(ProblemDetails::new(Cause::TargetNfNotReachable, detail).into())
+        let detail = format!("{} was not passed on: {why}", passing.parts.uri.path());
+        Err(Unanswered::own(Cause::TargetNfNotReachable, detail))
     }
 
-    /// Asks one producer; nothing if the wait for it has ended. A create or update goes on then, so that what it leaves behind
-    /// can be told.
-    async fn ask(
-        self: &Rc<Self>,
-        passing: &Rc<Passing>,
-        producer: &Producer,
-    ) -> Option<Result<Forwarded, NoAnswer>> {
-        let facts = self.facts(passing, producer);
-        self.party.emit(Kind::UpstreamSent, facts.clone());
-        let answered = self.exchange(passing, producer);
-        let answer = match passing.kind {
-            RequestKind::Write => self.ask_to_the_end(passing, facts.clone(), answered).await,
-            RequestKind::Read | RequestKind::Release => {
-                tokio::time::timeout_at(passing.until, answered).await.ok()
-            }
+    /// What is said when a producer that may have seen the request does not answer it.
+    fn silence(&self, passing: &Passing, producer: &Producer, no_answer: &NoAnswer) -> Unanswered {
+        let passed_on = match HeaderValue::from_str(&producer.root) {
+            Ok(root) if self.party.scp.is_none() => PassedOn::To(root),
+            _ => PassedOn::Further,
         };
-        let facts = Facts { budget_left_ms: passing.served.facts(&self.party).budget_left_ms, ..facts };
-        match &answer {
-            Some(Ok(answer)) => {
-                self.party.emit(Kind::UpstreamAnswered, facts.status(answer.head.status.as_u16()))
-            }
-            Some(Err(why)) => self.party.emit(Kind::UpstreamFailed, facts.detail(why.to_string())),
-            None => self.party.emit(Kind::UpstreamTimedOut, facts),
+        if self.is_over(passing) {
+            return Unanswered::TimedOut(passed_on);
         }
-        answer
+        let path = passing.parts.uri.path();
+        let detail = format!("{path} was passed on to {}: {no_answer}", producer.root);
+        Unanswered::Problem(ProblemDetails::new(Cause::TargetNfNotReachable, detail), passed_on)
     }
 
-    async fn ask_to_the_end(
-        self: &Rc<Self>,
-        passing: &Rc<Passing>,
-        facts: Facts,
-        answered: impl Future<Output = Result<Forwarded, NoAnswer>> + 'static,
-    ) -> Option<Result<Forwarded, NoAnswer>> {
-        let (tell, told) = oneshot::channel();
-        let (this, until) = (self.clone(), passing.until);
-        self.in_flight.fetch_add(1, Relaxed);
-        let counted = InFlight(self.in_flight.clone());
-        tokio::task::spawn_local(async move {
-            let latest = until + this.party.policy.release.settle;
-            let answer = tokio::time::timeout_at(latest, answered).await;
-            // Whoever waits no longer leaves the answer here.
-            if let Ok(answer) = answer
-                && let Err(unheard) = tell.send(answer)
-                && let Ok(late) = unheard
-                && late.head.status.is_success()
-            {
-                this.tell_late(facts, &late);
-            }
-            drop(counted);
-        });
-        tokio::time::timeout_at(until, told).await.ok()?.ok()
-    }
-
-    fn tell_late(&self, facts: Facts, late: &Forwarded) {
-        let location = late.head.headers.get(LOCATION).and_then(|value| value.to_str().ok());
-        let what =
-            format!("{} comes too late; Location: {}", late.head.status.as_u16(), location.unwrap_or("none"));
-        self.party.emit(Kind::ResponseLate, facts.status(late.head.status.as_u16()).detail(what));
-    }
-
-    fn exchange(
-        self: &Rc<Self>,
-        passing: &Rc<Passing>,
-        producer: &Producer,
-    ) -> impl Future<Output = Result<Forwarded, NoAnswer>> + 'static {
-        let (this, passing, root) = (self.clone(), passing.clone(), producer.root.clone());
-        async move {
-            let uri: Option<Uri> = uri_at(&root, &passing.parts.uri).parse().ok();
-            let uri = uri.ok_or_else(|| NoAnswer::NotSent("it would have an unusable URI".into()))?;
-            let make = || this.request(&passing, uri.clone());
-            let lane = if passing.kind == RequestKind::Release { Lane::Releases } else { Lane::Calls };
-            this.client.forward(authority(&root), lane, passing.until, make).await
-        }
-    }
-
-    /// The request as it leaves now; nothing if its client waits no longer.
-    fn request(&self, passing: &Passing, uri: Uri) -> Option<http::Request<RequestBody>> {
-        let mut headers = passing.parts.headers.clone();
-        if passing.kind != RequestKind::Release && self.is_over(passing) {
-            return None;
-        }
-        end_of_connection(&mut headers);
-        headers.remove(HOST);
-        if self.party.scp.is_none() {
-            let routing: Vec<_> = headers.keys().filter(|name| is_routing(name)).cloned().collect();
-            routing.iter().for_each(|name| drop(headers.remove(name)));
-        }
-        pass(&mut headers, &self.via);
-        let policy = &self.party.policy.deadline;
-        let counts = passing.served.deadline.is_some() || policy.mode == Mode::Off;
-        if policy.forward == Forward::Restamp
-            && counts
-            && let Timing::Pair(pair) = Timing::read_strict(&headers)
-            && let Restamped::Pair(pair) = pair.restamped(self.party.env.clock.stamp())
-        {
-            pair.write(&mut headers);
-        }
-        let mut request = http::Request::new(passing.body.clone());
-        *request.method_mut() = passing.parts.method.clone();
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
-        Some(request)
-    }
-
-    fn is_over(&self, passing: &Passing) -> bool {
+    pub(crate) fn is_over(&self, passing: &Passing) -> bool {
         passing.served.work_deadline().is_some_and(|deadline| deadline.expired(self.party.env.clock.now()))
     }
 
     fn answer(
         &self,
         passing: &Passing,
-        mut answer: Forwarded,
+        mut answered: Answered,
         producer: &Producer,
         is_chosen: bool,
     ) -> hyper::Response<server::ResponseBody> {
         let uri = uri_at(&producer.root, &passing.parts.uri);
-        pass_back(&mut answer.head.headers, &self.via, producer, &uri, is_chosen);
-        let made = (passing.kind == RequestKind::Write && answer.head.status.is_success()).then(|| {
-            let location =
-                answer.head.headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or(&uri);
-            format!("{} {}, made at {location}", passing.parts.method, passing.parts.uri.path())
-        });
-        let delivery = made.map(|made| Delivery::local(made, self.actor.clone()));
-        answer.into_answer(passing.until).map(|body| body.with_delivery(delivery))
+        pass_back(&mut answered.answer.head.headers, &self.via, producer, &uri, is_chosen);
+        let makes = passing.kind == RequestKind::Write && answered.answer.head.status.is_success();
+        let delivery = makes.then(|| self.delivery(passing, &mut answered, uri));
+        answered.answer.into_answer(BODY_PATIENCE).map(|body| body.with_delivery(delivery))
     }
 
-    fn facts(&self, passing: &Passing, producer: &Producer) -> Facts {
-        Facts {
-            peer: Some(self.party.env.directory.name(authority(&producer.root))),
-            method: Some(passing.parts.method.clone()),
-            uri: Some(uri_at(&producer.root, &passing.parts.uri).into()),
-            ..passing.served.facts(&self.party)
+    /// The SCP's actor hears whether the success reached its client.
+    fn delivery(&self, passing: &Passing, answered: &mut Answered, uri: String) -> Delivery {
+        let headers = &answered.answer.head.headers;
+        let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (request, method, path) =
+            (passing.served.request, &passing.parts.method, passing.parts.uri.path());
+        let name = format!("{request} {method} {path}, made at {}", location.as_ref().unwrap_or(&uri));
+        let keeper = self.shards.of(&uri);
+        if let Some(creation) = self.creation(passing, answered, uri.clone()) {
+            keeper.do_send(OnItsWay(name.as_str().into(), creation));
         }
+        Delivery::local(name, keeper.clone().recipient())
     }
-}
 
-fn authority(root: &str) -> &str {
-    let rest = root.split_once("://").map_or(root, |(_, rest)| rest);
-    rest.split('/').next().unwrap_or(rest)
-}
-
-fn uri_at(root: &str, uri: &Uri) -> String {
-    format!("{root}{}", uri.path_and_query().map_or("/", |path| path.as_str()))
+    /// What an answer says was made, if that is to be released should its client not get the answer.
+    pub(crate) fn creation(
+        &self,
+        passing: &Passing,
+        answered: &mut Answered,
+        target: String,
+    ) -> Option<Creation> {
+        let head = &answered.answer.head;
+        let made = self.party.policy.release_late.then(|| made_by(&passing.parts.method, &target)).flatten();
+        let made = made.filter(|made| made.was_made(head.status))?;
+        let location = head.headers.get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let writing = answered.writing.take();
+        Some(Creation { made, served: passing.served, target, location, writing })
+    }
 }

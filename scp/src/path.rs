@@ -30,6 +30,13 @@ pub(crate) fn expect_a_way(headers: &HeaderMap, identity: &str) -> Result<(), Pr
     }
 }
 
+/// How many intermediaries a request has passed.
+pub(crate) fn hops(headers: &HeaderMap) -> u32 {
+    let entries = |via: &HeaderValue| via.as_bytes().split(|byte| *byte == b',').count();
+    let all: usize = headers.get_all(VIA).iter().map(entries).sum();
+    u32::try_from(all).unwrap_or(u32::MAX)
+}
+
 /// Writes down that the request passes an SCP, whose entry in `Via` is `via`.
 pub(crate) fn pass(headers: &mut HeaderMap, via: &HeaderValue) {
     headers.append(VIA, via.clone());

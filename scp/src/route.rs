@@ -1,7 +1,8 @@
 //! Where a request goes: to the target that it names (model C), or to a producer that the NRF finds for it (model D).
 
+use crate::binding::search_by_binding;
 use http::{HeaderMap, HeaderName};
-use sbi::header::{DISCOVERY_PREFIX, TARGET_API_ROOT, read_api_root, read_discovery};
+use sbi::header::{DISCOVERY_PREFIX, LATE_ANSWER, TARGET_API_ROOT, read_api_root, read_discovery};
 use sbi::nrf::Query;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 
@@ -14,8 +15,8 @@ const MAX_PARAMETERS: usize = 64;
 /// Where a request goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// To this apiRoot.
-    Target(String),
+    /// To this apiRoot; if it cannot be reached, to one of those that the request is bound to.
+    Target(String, Option<Query>),
     /// To one of the producers that this search finds.
     Delegated(Query),
 }
@@ -26,7 +27,8 @@ impl Route {
         let mut targets = headers.get_all(TARGET_API_ROOT).iter();
         match (targets.next(), targets.next()) {
             (Some(target), None) => {
-                read_api_root(target).map(Route::Target).map_err(|why| wrong(TARGET, why))
+                let root = read_api_root(target).map_err(|why| wrong(TARGET, why))?;
+                Ok(Route::Target(root, search_by_binding(headers, path)))
             }
             (Some(_), Some(_)) => Err(wrong(TARGET, "expected one value, found several".into())),
             (None, _) => Route::by_search(headers, path),
@@ -46,6 +48,9 @@ impl Route {
         let said = |wanted: &str| {
             parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
         };
+        if let Some(bound) = search_by_binding(headers, path) {
+            return Ok(Route::Delegated(bound));
+        }
         if said("target-nf-type").is_none_or(str::is_empty) {
             let expected =
                 format!("expected {TARGET}, or 3gpp-Sbi-Discovery-target-nf-type and what goes with it");
@@ -72,7 +77,7 @@ fn wrong(header: &str, why: String) -> ProblemDetails {
 
 /// Whether a header only says where the request goes: it ends at the last SCP, TS 29.500 §6.10.2 (Rel-17).
 pub(crate) fn is_routing(name: &HeaderName) -> bool {
-    *name == TARGET_API_ROOT || name.as_str().starts_with(DISCOVERY_PREFIX)
+    *name == TARGET_API_ROOT || *name == LATE_ANSWER || name.as_str().starts_with(DISCOVERY_PREFIX)
 }
 
 #[cfg(test)]
@@ -96,7 +101,7 @@ mod tests {
     fn a_target_goes_before_a_search() {
         let target = ("3gpp-sbi-target-apiroot", "http://udm:80/lab/");
         let search = ("3gpp-sbi-discovery-target-nf-type", "UDM");
-        assert_eq!(route(&[target, search]), Ok(Route::Target("http://udm:80/lab".into())));
+        assert_eq!(route(&[target, search]), Ok(Route::Target("http://udm:80/lab".into(), None)));
         let delegated = Route::Delegated(Query::new([("target-nf-type", "UDM")], "nudm-sdm"));
         assert_eq!(route(&[search]), Ok(delegated), "the service is that of the path");
     }

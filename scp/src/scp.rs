@@ -1,12 +1,14 @@
 //! The SCP's actor.
 
 use crate::forwarder::Forwarder;
+use crate::late::Creation;
 use actix::{Actor, Context, Handler, MessageResult};
 use actix_web::web;
 use futures_util::future::LocalBoxFuture;
 use sbi::event::{Facts, Kind};
 use sbi::party::{NfType, Party};
 use sbi::server::{self, Forget, Handover, Holding, Holdings, Nf, Shard, Shards};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -18,8 +20,19 @@ pub struct Config {
 
 /// The SCP on one worker. It hears what became of the successes that it passed on; requests do not wait for it.
 pub struct Scp {
-    shard: Shard,
+    pub(crate) shard: Shard,
     config: Config,
+    /// Writes to fixed URIs, if late ones are released.
+    pub(crate) writes: Writes,
+    /// What was made for answers of these names.
+    pub(crate) on_their_way: BTreeMap<Arc<str>, Creation>,
+}
+
+/// Writes to fixed URIs that have not ended.
+#[derive(Default)]
+pub(crate) struct Writes {
+    pub(crate) last: u64,
+    pub(crate) newest: BTreeMap<Arc<str>, u64>,
 }
 
 impl Actor for Scp {
@@ -34,7 +47,7 @@ impl Nf for Scp {
     const APIS: &'static [&'static str] = &[];
 
     fn new(shard: Shard, config: Config, _: &mut Context<Self>) -> Self {
-        Scp { shard, config }
+        Scp { shard, config, writes: Writes::default(), on_their_way: BTreeMap::new() }
     }
 
     fn routes(_: &mut web::ServiceConfig) {}
@@ -44,8 +57,7 @@ impl Nf for Scp {
         party: &Party,
         config: &Config,
     ) -> LocalBoxFuture<'static, server::Handler> {
-        let actor = shards.here().clone().recipient();
-        let forwarder = Forwarder::new(party.clone(), actor, config.in_flight.clone());
+        let forwarder = Forwarder::new(party.clone(), shards, config.in_flight.clone());
         Box::pin(async move { forwarder.handler() })
     }
 }
@@ -53,12 +65,16 @@ impl Nf for Scp {
 impl Handler<Handover> for Scp {
     type Result = ();
 
-    /// A create or update was carried out, and its client has left: whatever it made is left to its client and its producer.
+    /// A create or update was carried out, and its client has left: whatever it made is left to its client and its producer,
+    /// unless this SCP is to release it.
     fn handle(&mut self, handover: Handover, _: &mut Context<Self>) {
-        if !handover.delivered {
-            let facts = Facts::default().detail(format!("its client has left: {}", handover.owner));
-            self.shard.party.emit(Kind::ResponseLate, facts);
+        let creation = self.on_their_way.remove(&handover.owner);
+        if handover.delivered {
+            return;
         }
+        let facts = Facts::default().detail(format!("its client has left: {}", handover.owner));
+        self.shard.party.emit(Kind::ResponseLate, facts);
+        creation.into_iter().for_each(|creation| self.release(creation));
     }
 }
 

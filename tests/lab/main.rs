@@ -33,6 +33,7 @@ mod nf_management;
 mod release_on_timeout;
 mod release_requests;
 mod schema_true;
+mod scp_late;
 mod sdm_data;
 mod sdm_subscriptions;
 mod slots;

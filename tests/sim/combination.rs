@@ -91,8 +91,9 @@ const FAULTS: [Fault; 11] = [
 ];
 
 impl Fault {
-    fn rule(self, call: &UpstreamCall) -> Rule {
-        let producer = Rule::at(call.producer);
+    /// As a rule: where the call goes, or at an SCP on the way.
+    fn rule(self, call: &UpstreamCall, hop: Option<&str>) -> Rule {
+        let producer = Rule::at(hop.unwrap_or(call.producer));
         let rule = match self {
             Fault::Late => producer.on_response().delay_ms(LATE_MS),
             Fault::LateRequest | Fault::LateRequestUnheeded => producer.delay_ms(LATE_MS),
@@ -108,12 +109,6 @@ impl Fault {
             Fault::AnswerLostForLong => producer.on_response().effect(Effect::LoseResponse),
         };
         rule.matching(call.method, call.path).once()
-    }
-
-    /// Whether the producer does what it is asked for and hands its success over.
-    fn is_done(self) -> bool {
-        let after = [Fault::Late, Fault::LateRequestUnheeded, Fault::ResetAfter];
-        after.contains(&self) || [Fault::AnswerLost, Fault::AnswerLostForLong].contains(&self)
     }
 }
 
@@ -145,14 +140,26 @@ pub struct Combination {
     fault: Fault,
     put_answer: u16,
     slot: Slot,
+    /// The SCP of a chain of two where it strikes; without one the NFs call one another directly.
+    hop: Option<&'static str>,
 }
 
 impl Combination {
+    /// Those of a call that passes two SCPs.
+    pub fn at_hops(call: &'static UpstreamCall) -> impl Iterator<Item = Combination> {
+        FAULTS.into_iter().flat_map(move |fault| {
+            ["scp", "scp-2"].into_iter().flat_map(move |hop| {
+                let of = move |slot| Combination { call, fault, put_answer: 201, slot, hop: Some(hop) };
+                [Slot::Empty, Slot::Own].map(of)
+            })
+        })
+    }
+
     /// All of a call.
     pub fn of(call: &'static UpstreamCall) -> impl Iterator<Item = Combination> {
         FAULTS.into_iter().flat_map(move |fault| {
             [200, 201, 204].into_iter().flat_map(move |put_answer| {
-                SLOTS.into_iter().map(move |slot| Combination { call, fault, put_answer, slot })
+                SLOTS.into_iter().map(move |slot| Combination { call, fault, put_answer, slot, hop: None })
             })
         })
     }
@@ -164,7 +171,18 @@ impl Combination {
 
     /// What it is called.
     pub fn name(&self) -> String {
-        format!("{}/{:?}/{}/{:?}", self.call.name, self.fault, self.put_answer, self.slot)
+        let hop = self.hop.map(|hop| format!("/{hop}")).unwrap_or_default();
+        format!("{}/{:?}/{}/{:?}{hop}", self.call.name, self.fault, self.put_answer, self.slot)
+    }
+
+    /// Whether the producer does what it is asked for and hands its success over.
+    fn is_done(self) -> bool {
+        match self.fault {
+            // A producer behind an SCP that lets late requests through looks itself.
+            Fault::LateRequestUnheeded => self.hop.is_none(),
+            Fault::Late | Fault::ResetAfter | Fault::AnswerLost | Fault::AnswerLostForLong => true,
+            _ => false,
+        }
     }
 
     /// Whether the UDM asks its UDR to be notified of changes.
@@ -186,12 +204,14 @@ impl Combination {
             Slot::OtherSmf => Lab::builder().with_smf("smf-2"),
             _ => Lab::builder(),
         };
+        let nfs = if self.hop.is_some() { nfs.through_scps(2, false) } else { nfs };
         // A retry may have to wait until the answer of the older attempt counts as lost.
         let mut lab = world::quick_lab(nfs).policies(|p| p.max_rsp_time = p.release.settle + ms(1_000));
         lab = lab.policy("udm", |p| p.hear_changes = self.hears_changes());
         if self.fault == Fault::LateRequestUnheeded {
-            lab = lab.policy(self.call.producer, |p| p.deadline.mode = Mode::Off);
+            lab = lab.policy(self.hop.unwrap_or(self.call.producer), |p| p.deadline.mode = Mode::Off);
         }
+
         world::play(lab, Weather::calm(1), move |lab| async move { self.scenario(&lab).await });
     }
 
@@ -236,7 +256,7 @@ impl Combination {
     /// The AMF starts the session, the fault strikes, and so there is no session.
     async fn fail(self, lab: &Lab) {
         lab.clear_faults();
-        lab.fault(self.fault.rule(self.call));
+        lab.fault(self.fault.rule(self.call, self.hop));
         for nf in ["udm", "udr"] {
             let answer =
                 Rule::at(nf).on_response().matching("PUT", "").effect(Effect::status(self.put_answer));
@@ -257,7 +277,7 @@ impl Combination {
         match (self.slot, older) {
             (Slot::Own, Some(older)) => {
                 // An SMF that has handed over its 201 has replaced the older context.
-                let lives = !(self.call.name == AMF_CREATE.name && self.fault.is_done());
+                let lives = !(self.call.name == AMF_CREATE.name && self.is_done());
                 let (expected, dnn) = match lives {
                     true => (self.one_session(), Some("internet".to_owned())),
                     false => (BTreeMap::new(), None),

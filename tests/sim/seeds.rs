@@ -1,6 +1,7 @@
 //! Random procedures, deadlines, faults, delays, clocks, crashes and orders: whatever the seed, nothing is left behind and
 //! nothing of others is lost. `mock5g sim` plays more of them, and shrinks and replays what fails.
 
+use mock5g::config::Indirect;
 use mock5g::simulation::{Campaign, Extra, Law, Plan, play, shrunk};
 use sbi::event::Kind;
 use std::collections::BTreeSet;
@@ -15,7 +16,9 @@ fn expect_all_well(campaign: &Campaign) {
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
     let tally = campaign.run(threads);
     let replay = tally.failed.keys().next().map(|seed| {
-        format!("cargo run --release -- sim --seeds 1 --from {seed} --tick-ms {}", campaign.tick_ms)
+        let through = campaign.indirect.map(|model| format!(" --indirect {model:?}").to_lowercase());
+        let through = through.unwrap_or_default();
+        format!("cargo run --release -- sim --seeds 1 --from {seed} --tick-ms {}{through}", campaign.tick_ms)
     });
     assert_eq!(
         tally.failing,
@@ -31,6 +34,14 @@ fn expect_all_well(campaign: &Campaign) {
 #[test]
 fn whatever_the_seed_nothing_is_left_behind() {
     expect_all_well(&Campaign::new(0..SEEDS, 5, Extra::default()));
+}
+
+/// More goes wrong on the way, and to find that out takes longer.
+#[test]
+fn nor_where_all_call_through_scps() {
+    for model in [Indirect::C, Indirect::D] {
+        expect_all_well(&Campaign::new(0..SEEDS / 8, 5, Extra::default()).through(Some(model)));
+    }
 }
 
 #[test]

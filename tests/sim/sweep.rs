@@ -50,10 +50,28 @@ fn whatever_becomes_of_the_registration_at_the_udr_leaves_a_clean_slate() {
     sweep(&UDM_REGISTER);
 }
 
+#[test]
+fn whatever_happens_at_an_scp_on_the_way_leaves_a_clean_slate() {
+    play_all(
+        [&AMF_CREATE, &SMF_READ, &SMF_SUBSCRIBE, &SMF_REGISTER].into_iter().flat_map(Combination::at_hops),
+    );
+}
+
+#[test]
+fn nor_does_it_matter_on_the_way_to_the_udr() {
+    play_all(
+        [&UDM_READ, &UDM_SUBSCRIBE, &UDM_READ_SLOT, &UDM_REGISTER].into_iter().flat_map(Combination::at_hops),
+    );
+}
+
 fn sweep(call: &'static UpstreamCall) {
+    play_all(Combination::of(call));
+}
+
+fn play_all(combinations: impl Iterator<Item = Combination>) {
     let only = std::env::var("MOCK5G_CELL").ok();
     let wanted = |combination: &Combination| only.as_ref().is_none_or(|only| *only == combination.name());
-    let failed: Vec<_> = Combination::of(call)
+    let failed: Vec<_> = combinations
         .filter(wanted)
         .filter(|combination| combination.fails())
         .map(|failed| {

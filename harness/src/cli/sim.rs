@@ -1,6 +1,6 @@
 //! `mock5g sim`: many seeds under simulation.
 
-use super::Exit;
+use super::{Exit, Off};
 use crate::simulation::{Campaign, Extra, Failed, Law, Plan, Played, Tally, panics, play};
 use clap::Args;
 use serde_json::{Value, json};
@@ -39,6 +39,10 @@ pub(super) struct SimArgs {
     /// Only these parts of the plan of a single seed, by their numbers: 3,17
     #[arg(long, value_name = "PARTS", value_delimiter = ',', num_args = 0.., require_equals = true)]
     only: Option<Vec<usize>>,
+    /// Let all NFs call through one or two SCPs, where more can go wrong: c, they name the target; d, the SCP finds it at an
+    /// NRF; off, directly
+    #[arg(long, value_name = "off|c|d", value_parser = super::indirect, default_value = "off", hide_default_value = true)]
+    indirect: Off,
     /// Hold what the NFs send against the OpenAPI files in $MOCK5G_OPENAPI_DIR too: slower
     #[arg(long)]
     judged: bool,
@@ -86,6 +90,9 @@ impl SimArgs {
         if self.tick_ms != 5 {
             line += &format!(" --tick-ms {}", self.tick_ms);
         }
+        if let Some(model) = self.indirect.0 {
+            line += &format!(" --indirect {}", format!("{model:?}").to_lowercase());
+        }
         if failed.plan.parts.len() < failed.whole {
             let numbers: Vec<_> = failed.plan.numbers().iter().map(usize::to_string).collect();
             line += " --only";
@@ -113,14 +120,15 @@ pub(super) async fn run(args: SimArgs) -> Exit {
         return run_part(&args, only.iter().copied().collect()).await;
     }
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into));
-    let campaign = Arc::new(Campaign::new(args.from..end, args.tick_ms, args.extra()));
+    let campaign = Campaign::new(args.from..end, args.tick_ms, args.extra()).through(args.indirect.0);
+    let campaign = Arc::new(campaign);
     let (begin, played) = (Instant::now(), campaign.clone());
     let mut running = tokio::task::spawn_blocking(move || played.run(threads));
     let interrupted = watch(&campaign, &mut running).await;
     let tally = campaign.tally();
     tell_speed(&tally, begin.elapsed(), threads);
     if args.seeds == 1 && tally.failing > 0 {
-        let plan = Plan::of_seed(args.from, args.tick_ms);
+        let plan = Plan::through(args.from, args.tick_ms, args.indirect.0);
         tell_events(&replayed(plan, args.extra()).await);
     }
     tell_failed(&args, &tally);
@@ -129,7 +137,7 @@ pub(super) async fn run(args: SimArgs) -> Exit {
 
 /// Plays some parts of one seed, and does not try to leave out more.
 async fn run_part(args: &SimArgs, only: BTreeSet<usize>) -> Exit {
-    let whole = Plan::of_seed(args.from, args.tick_ms);
+    let whole = Plan::through(args.from, args.tick_ms, args.indirect.0);
     if args.seeds != 1 {
         eprintln!(
             "error: --only names parts of one seed: expected --seeds 1, but found --seeds {}",

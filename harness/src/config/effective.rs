@@ -56,7 +56,7 @@ impl Config {
         let nf = NfSection { sbi: Some(sbi), ..said };
         let smf = self.smf_choices(name);
         Some(match nf_type {
-            NfType::Amf | NfType::Scp => nf,
+            NfType::Amf => nf,
             NfType::Smf => NfSection {
                 answer: Some(smf.answer),
                 collisions: Some(smf.collisions),
@@ -64,6 +64,7 @@ impl Config {
                 ..nf
             },
             NfType::Udm => NfSection { hear_changes: Some(self.policy(name).hear_changes), ..nf },
+            NfType::Scp => NfSection { release_late: Some(self.policy(name).release_late), ..nf },
             NfType::Udr => NfSection { first_put: Some(self.first_put(name)), ..nf },
             NfType::Nrf => {
                 let interval = u32::try_from(self.heart_beats(name).interval_s).ok();

@@ -232,6 +232,7 @@ impl Config {
         policy.max_pending_resets = resets.unwrap_or(policy.max_pending_resets);
         let drains = [self.drain_ms, of_nf.and_then(|nf| nf.drain_ms)];
         policy.hear_changes = of_nf.and_then(|nf| nf.hear_changes).unwrap_or(true);
+        policy.release_late = of_nf.and_then(|nf| nf.release_late).unwrap_or_default();
         drains.into_iter().flatten().for_each(|ms| policy.drain = Duration::from_millis(ms));
         policy
     }

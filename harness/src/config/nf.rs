@@ -93,6 +93,9 @@ pub struct NfSection {
     /// A UDM's: whether it asks its UDR to be notified of changes, to tell those who subscribed at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hear_changes: Option<bool>,
+    /// An SCP's: whether it releases what was made too late for its client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_late: Option<bool>,
     /// A UDR's: how it answers the first PUT of a registration; `created` or `no_content`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_put: Option<udr::FirstPut>,
@@ -121,6 +124,9 @@ impl NfSection {
         }
         if nf_type != NfType::Udm && self.hear_changes.is_some() {
             return Err("hear_changes is a key of a UDM".into());
+        }
+        if nf_type != NfType::Scp && self.release_late.is_some() {
+            return Err("release_late is a key of an SCP".into());
         }
         Ok(self)
     }

@@ -144,6 +144,8 @@ fn look_at<'a>(
     let broken = |law, what: &str| Some(Finding::new(law, format!("{what}: {event:?}")));
     match event.event {
         Kind::ResponseSent if event.request.is_some_and(|request| faulty.contains(&request)) => None,
+        // It passes late answers on to those who take them, and late releases to those who end something.
+        Kind::ResponseSent | Kind::UpstreamSent if event.nf.starts_with("scp") => None,
         Kind::ResponseSent if over && is_success(event) && writes(event) => {
             broken(Law::Deadline, "a success after its deadline")
         }

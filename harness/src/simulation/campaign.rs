@@ -5,6 +5,7 @@ use super::panics;
 use super::plan::Plan;
 use super::play::{Extra, Played, play};
 use super::shrink::shrunk;
+use crate::config::Indirect;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -19,6 +20,8 @@ pub struct Campaign {
     pub seeds: Range<u64>,
     /// The grain of the network's time.
     pub tick_ms: u64,
+    /// Whether all call through SCPs, and how.
+    pub indirect: Option<Indirect>,
     /// What is looked at beside the laws.
     pub extra: Extra,
     /// Whether it shall end early.
@@ -57,7 +60,14 @@ impl Campaign {
     /// These seeds.
     pub fn new(seeds: Range<u64>, tick_ms: u64, extra: Extra) -> Self {
         let next = AtomicU64::new(seeds.start);
-        Campaign { seeds, tick_ms, extra, stop: AtomicBool::new(false), next, tally: Mutex::default() }
+        let (stop, tally) = (AtomicBool::new(false), Mutex::default());
+        Campaign { seeds, tick_ms, indirect: None, extra, stop, next, tally }
+    }
+
+    /// The same, where all call through SCPs.
+    #[must_use]
+    pub fn through(self, indirect: Option<Indirect>) -> Self {
+        Campaign { indirect, ..self }
     }
 
     /// Plays them on `threads` threads; one that fails is made smaller at once.
@@ -84,7 +94,7 @@ impl Campaign {
     }
 
     fn play(&self, seed: u64) {
-        let plan = Plan::of_seed(seed, self.tick_ms);
+        let plan = Plan::through(seed, self.tick_ms, self.indirect);
         let played = play(&plan, self.extra);
         let smaller = self.count(&played).then(|| self.make_smaller(plan, played.findings));
         if let Some(failed) = smaller {

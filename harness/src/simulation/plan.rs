@@ -4,6 +4,7 @@
 use super::dice::Dice;
 use super::medium::Medium;
 use super::trouble::Trouble;
+use crate::config::Indirect;
 use sbi::journal::{Crash, SimulatedDisk, Sync};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -64,10 +65,30 @@ pub enum What {
     HearsChanges,
     /// The SMFs tell UE and gNB through the AMF, which modifies the session then.
     ReachesUes,
+    /// All call through SCPs.
+    Through(Hops),
     /// Something goes wrong.
     Trouble(Trouble),
     /// A UE does something.
     Stimulus(Stimulus),
+}
+
+/// The SCPs of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hops {
+    /// How many, one after the other.
+    pub count: usize,
+    /// Those whose bit is set stamp anew.
+    pub restamping: u64,
+    /// Whether the last one finds the producers.
+    pub model: Indirect,
+}
+
+impl Hops {
+    /// What they are called, the first one first.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        ["scp", "scp-2"].into_iter().take(self.count)
+    }
 }
 
 /// What a journal is kept on.
@@ -149,9 +170,24 @@ pub struct Establish {
 impl Plan {
     /// What `seed` means.
     pub fn of_seed(seed: u64, tick_ms: u64) -> Plan {
+        Plan::through(seed, tick_ms, None)
+    }
+
+    /// The same, where all call through SCPs.
+    pub fn through(seed: u64, tick_ms: u64, model: Option<Indirect>) -> Plan {
         let dice = Dice::of_seed(seed);
         let max_latency_ms = dice.between(5, 40);
         let mut whats = world(&dice);
+        let hops = model.map(|model| Hops {
+            count: usize::try_from(dice.between(1, 2)).unwrap_or(1),
+            restamping: dice.between(0, 3),
+            model,
+        });
+        if let Some(hops) = hops {
+            whats.push(What::Through(hops));
+            // Whom an SCP finds is its choice: there is one of each.
+            whats.retain(|what| hops.model == Indirect::C || !matches!(what, What::SecondSmf));
+        }
         let smfs: &[_] = match whats.iter().any(|what| matches!(what, What::SecondSmf)) {
             true => &["smf", "smf-2"],
             false => &["smf"],
@@ -160,6 +196,13 @@ impl Plan {
         let skewed = whats.iter().any(|what| matches!(what, What::Skew(..)));
         let troubles = Trouble::roll(&dice.another(), careless, skewed, &mortal(&whats, smfs));
         whats.extend(troubles.into_iter().map(What::Trouble));
+        if let Some(hops) = hops {
+            let names: Vec<_> = hops.names().collect();
+            if skewed {
+                whats.extend(names.iter().map(|scp| What::Skew(scp, wrong_by(&dice))));
+            }
+            whats.extend(Trouble::roll_at(&dice.another(), &names).into_iter().map(What::Trouble));
+        }
         whats.extend(stimuli(&dice.another(), smfs).into_iter().map(What::Stimulus));
         let parts = whats.into_iter().enumerate().map(|(number, what)| Part { number, what }).collect();
         Plan { seed, tick_ms, max_latency_ms, parts }
@@ -305,6 +348,9 @@ impl fmt::Display for What {
             What::Journals(keep) => write!(f, "every NF keeps a journal ({keep:?})"),
             What::HearsChanges => write!(f, "udm asks udr to be notified of changes"),
             What::ReachesUes => write!(f, "the SMFs tell UE and gNB through the AMF"),
+            What::Through(Hops { count, restamping, model }) => {
+                write!(f, "all call through {count} SCPs, model {model:?}, stamping anew: {restamping:02b}")
+            }
             What::Trouble(trouble) => write!(f, "{trouble}"),
             What::Stimulus(Stimulus { ue, session, after_ms, does }) => {
                 let session = session.map_or(String::new(), |id| format!(", session {id}"));

@@ -3,16 +3,18 @@
 use super::audit::{self, Finding, Law};
 use super::dice::Dice;
 use super::panics;
-use super::plan::{DNNS, Keep, MAX_SKEW_MS, MAX_UES, Plan, SESSION_IDS, What};
+use super::plan::{DNNS, Hops, Keep, MAX_SKEW_MS, MAX_UES, Plan, SESSION_IDS, What};
 use super::trouble::{Kind, Trouble};
 use super::ue::{Deregistrations, Known, Life};
 use super::weather::Weather;
+use crate::config::Indirect;
 use crate::lab::{Builder, Lab, PduSession};
 use crate::subscribers::{dnn, supi};
 use api::common::Snssai;
 use api::nudm_sdm::default_sm_data;
+use nrf::HeartBeats;
 use sbi::event::{Event, Kind as EventKind};
-use sbi::policy::{Mode, Policy};
+use sbi::policy::{Forward, LostCreates, Mode, Policy};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
@@ -99,6 +101,13 @@ fn lab(plan: &Plan) -> Builder {
         true => Lab::builder().with_smf("smf-2"),
         false => Lab::builder(),
     };
+    let nfs = plan.whats().fold(nfs, |nfs, what| match what {
+        What::Through(Hops { count, model: Indirect::C, .. }) => nfs.through_scps(*count, false),
+        What::Through(Hops { count, model: Indirect::D, .. }) => {
+            nfs.with_nrf(HeartBeats::default()).through_scps(*count, true)
+        }
+        _ => nfs,
+    });
     plan.whats().fold(quick_lab(nfs.workers(1)), |lab, what| match what {
         What::Shards(shards) => lab.workers(*shards),
         What::Careless(nf) => lab.policy(nf, |p| p.deadline.mode = Mode::Off),
@@ -107,8 +116,16 @@ fn lab(plan: &Plan) -> Builder {
         What::Journals(keep) => with_journals(lab, *keep, plan.seed),
         What::HearsChanges => lab.policy("udm", |p| p.hear_changes = true),
         What::ReachesUes => lab.reaching_ues(),
+        What::Through(hops) => through(lab, *hops),
         What::SecondSmf | What::Trouble(_) | What::Stimulus(_) => lab,
     })
+}
+
+/// Whoever has lost an SCP does not know whom it has asked; there is only one producer of each type here.
+fn through(lab: Builder, hops: Hops) -> Builder {
+    let lab = lab.policies(|p| p.release.lost = LostCreates::Repeat);
+    let stamps = hops.names().enumerate().filter(|(n, _)| hops.restamping >> n & 1 == 1);
+    stamps.fold(lab, |lab, (_, scp)| lab.policy(scp, |p| p.deadline.forward = Forward::Restamp))
 }
 
 fn with_journals(lab: Builder, keep: Keep, seed: u64) -> Builder {
@@ -117,6 +134,7 @@ fn with_journals(lab: Builder, keep: Keep, seed: u64) -> Builder {
 }
 
 async fn follow(plan: &Plan, lab: Rc<Lab>) -> Vec<Finding> {
+    lab.until_registered().await;
     for what in plan.whats() {
         if let What::Skew(nf, by_ms) = what {
             lab.step_clock(nf, *by_ms);

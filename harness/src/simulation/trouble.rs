@@ -73,6 +73,8 @@ pub enum Kind {
 /// What becomes of a call.
 #[derive(Clone, Debug)]
 pub struct Fault {
+    /// At an SCP on the way, instead of at its producer.
+    at: Option<&'static str>,
     call: (&'static str, &'static str, &'static str, &'static str),
     does: FaultKind,
     times: u32,
@@ -127,6 +129,31 @@ impl Trouble {
     }
 }
 
+impl Trouble {
+    /// The trouble at SCPs and on the way to and from them, beside all the other. Of what a producer does long after its
+    /// consumer's time nobody would know.
+    pub(super) fn roll_at(dice: &Dice, scps: &[&'static str]) -> Vec<Trouble> {
+        let mut troubles = Vec::new();
+        let mut add = |what| troubles.push(Trouble { at_ms: dice.between(0, LAST_MS), what });
+        for _ in 0..dice.between(0, 5) {
+            let at = Some(*dice.of(scps));
+            add(Kind::Fault(Fault { at, ..Fault::roll(dice, |_| false) }));
+        }
+        let ends = ["amf", "smf", "udm", "udr"];
+        for _ in 0..dice.between(0, 2) {
+            add(Kind::Stall(
+                dice.of::<&str>(&ends),
+                dice.of::<&str>(scps),
+                dice.between(20, MAX_DELAY_UNHEEDED_MS),
+            ));
+        }
+        if dice.one_in(3) {
+            add(Kind::Reset(dice.of::<&str>(&ends), dice.of::<&str>(scps)));
+        }
+        troubles
+    }
+}
+
 impl Fault {
     fn roll(dice: &Dice, careless: impl Fn(&str) -> bool) -> Fault {
         let call = *dice.of(CALLS);
@@ -146,13 +173,13 @@ impl Fault {
             _ => FaultKind::LoseAnswer(delay),
         };
         let few = |least, most| u32::try_from(dice.between(least, most)).unwrap_or(1);
-        Fault { call, does, times: few(1, 2), skip: few(0, 2) }
+        Fault { at: None, call, does, times: few(1, 2), skip: few(0, 2) }
     }
 
     /// As a rule of this name.
     pub(super) fn rule(&self, id: usize) -> Rule {
         let (consumer, producer, method, path) = self.call;
-        let at = Rule::at(producer);
+        let at = Rule::at(self.at.unwrap_or(producer));
         let reset = Effect::Reset(h2::Reason::CANCEL.into());
         let rule = match self.does {
             FaultKind::LateRequest(ms) => at.delay_ms(ms),
@@ -193,7 +220,7 @@ impl fmt::Display for Trouble {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (consumer, producer, method, path) = self.call;
-        let Fault { does, times, skip, .. } = self;
+        let Fault { at, does, times, skip, .. } = self;
         let what = match does {
             FaultKind::LateRequest(ms) => format!("arrives {ms} ms late"),
             FaultKind::LateAnswer(ms) => format!("is answered {ms} ms late"),
@@ -205,6 +232,7 @@ impl fmt::Display for Fault {
             FaultKind::LoseRequest(ms) => format!("is lost, its stream ends after {ms} ms"),
             FaultKind::LoseAnswer(ms) => format!("is done, its answer lost, its stream ends after {ms} ms"),
         };
-        write!(f, "{method} {path} from {consumer} to {producer} {what} ({times} times, after {skip})")
+        let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+        write!(f, "{method} {path} from {consumer} to {producer} {what}{at} ({times} times, after {skip})")
     }
 }

@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
+/// How much of one body may be on its way over HTTP/2 before its reader has taken it.
+pub const STREAM_WINDOW: u32 = 64 * 1024;
+
 /// A connection.
 pub trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}

@@ -4,9 +4,12 @@ use crate::clock::Instant;
 use crate::deadline::Deadline;
 use crate::env::Env;
 use crate::event::{Facts, Kind, RequestId, TraceId};
+use crate::header::agent_type;
 use crate::journal::Journal;
 use crate::nrf::NrfLink;
 use crate::policy::Policy;
+use http::HeaderMap;
+use http::header::USER_AGENT;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,6 +147,13 @@ impl Party {
     /// How it names itself in `Server` and `User-Agent`: type and instance id.
     pub fn signature(&self) -> String {
         format!("{}-{}", self.nf_type, self.instance_id)
+    }
+
+    /// Who sends a request, by its `User-Agent`: the name of an NF of this process, else the NF type.
+    pub fn sender_of(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        let agent = headers.get(USER_AGENT)?.to_str().ok()?;
+        let known = self.env.directory.signed(agent);
+        known.or_else(|| agent_type(headers).map(Into::into))
     }
 
     /// Tells of a step of this NF's wall clock, if there was one since it was last looked: asked whenever a request arrives

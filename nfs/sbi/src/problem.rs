@@ -192,6 +192,10 @@ pub struct ProblemDetails {
     /// Which parameters are wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid_params: Vec<InvalidParam>,
+    /// An SCP of ours says so of a request that it certainly passed on to nobody: there is nothing to look for (our choice; an
+    /// attribute of our own).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_forwarded: bool,
 }
 
 /// The media type of [`ProblemDetails`].
@@ -211,6 +215,7 @@ impl ProblemDetails {
             detail: Some(detail.into()),
             cause: None,
             invalid_params: Vec::new(),
+            not_forwarded: false,
         }
     }
 
@@ -219,6 +224,12 @@ impl ProblemDetails {
     pub fn with_param(mut self, param: InvalidParam) -> Self {
         self.invalid_params.push(param);
         self
+    }
+
+    /// The same, of a request that was passed on to nobody.
+    #[must_use]
+    pub fn not_forwarded(self) -> Self {
+        ProblemDetails { not_forwarded: true, ..self }
     }
 
     /// The HTTP status to answer with; a problem that names none or an impossible one is a 500.

@@ -2,12 +2,20 @@
 
 use super::written_call::WrittenCall;
 use crate::header::{CALLBACK, Pair, SenderTimestamp};
+use crate::party::NfType;
 use crate::problem::{Cause, ProblemDetails};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+/// How those sign who pass requests on, TS 29.500 §6.10.8.2 (Rel-17).
+const INTERMEDIARIES: [&str; 2] = ["SCP", "SEPP"];
+
+/// What they say of what they did not pass on.
+const NOT_FORWARDED: [Cause; 3] =
+    [Cause::NrfNotReachable, Cause::NfDiscoveryFailure, Cause::MaxScpHopsReached];
 
 /// The largest answer body that is kept; what is longer counts as cut off.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
@@ -150,6 +158,39 @@ impl Answer {
         ProblemDetails { status: Some(self.status.as_u16()), ..problem }
     }
 
+    /// Whether an intermediary says that it has no answer: an SCP, a SEPP, or a gateway that speaks no problem details. What the
+    /// producer did, or may still do, is not known then (our choice).
+    pub fn is_silence(&self) -> bool {
+        let is_gateways = matches!(self.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
+        is_gateways
+            && match self.is_an_intermediarys() {
+                true => !self.was_not_forwarded(),
+                false => !self.is_an_nfs(),
+            }
+    }
+
+    fn is_an_intermediarys(&self) -> bool {
+        INTERMEDIARIES.iter().any(|of| self.is_signed(of))
+    }
+
+    /// An NF signs, or says what is wrong in JSON; a gateway does so in HTML, if at all.
+    fn is_an_nfs(&self) -> bool {
+        NfType::ALL.iter().any(|of| self.is_signed(of.as_str()))
+            || serde_json::from_slice::<serde::de::IgnoredAny>(&self.body).is_ok()
+    }
+
+    /// Whether its sender says that it is of this type.
+    fn is_signed(&self, of: &str) -> bool {
+        let server = self.headers.get(header::SERVER).map_or(&b""[..], HeaderValue::as_bytes);
+        let is_it = server.get(..of.len()).is_some_and(|it| it.eq_ignore_ascii_case(of.as_bytes()));
+        is_it && matches!(server.get(of.len()), None | Some(b'-' | b':'))
+    }
+
+    fn was_not_forwarded(&self) -> bool {
+        let problem = self.problem();
+        problem.not_forwarded || NOT_FORWARDED.iter().any(|cause| problem.is(*cause))
+    }
+
     /// Whether this is 504 `TIMED_OUT_REQUEST`.
     pub fn is_timed_out(&self) -> bool {
         self.status == StatusCode::GATEWAY_TIMEOUT && self.problem().is(Cause::TimedOutRequest)
@@ -246,6 +287,27 @@ mod tests {
     fn authority_and_path_are_cut_without_loss() {
         let call = Call::get("http://[::1]:7003/a/b?c=%2F");
         assert_eq!((call.authority(), call.path()), ("[::1]:7003", "/a/b?c=%2F"));
+    }
+
+    #[test]
+    fn an_intermediary_without_an_answer_says_nothing_of_the_producer() {
+        let said = |status: StatusCode, server: &'static str, body: &'static str| {
+            let mut answer = Answer { body: Bytes::from_static(body.as_bytes()), ..Answer::new(status) };
+            answer.headers.insert(header::SERVER, HeaderValue::from_static(server));
+            answer.is_silence()
+        };
+        let (bad, timeout) = (StatusCode::BAD_GATEWAY, StatusCode::GATEWAY_TIMEOUT);
+        let timed_out = r#"{"cause":"TIMED_OUT_REQUEST"}"#;
+        for server in ["SCP-1", "scp-scp1.operator.com", "SEPP-x"] {
+            assert!(said(timeout, server, timed_out) && said(bad, server, ""), "{server}");
+            assert!(!said(StatusCode::SERVICE_UNAVAILABLE, server, ""));
+            assert!(!said(timeout, server, r#"{"cause":"NRF_NOT_REACHABLE"}"#));
+            assert!(!said(timeout, server, r#"{"cause":"TARGET_NF_NOT_REACHABLE","notForwarded":true}"#));
+        }
+        assert!(said(bad, "nghttpx", "<html>") && said(timeout, "", ""));
+        for (server, body) in [("UDM-1", timed_out), ("", timed_out), ("UDM-1", ""), ("UDM:\"7\"", "")] {
+            assert!(!said(timeout, server, body), "a producer's own word: {server}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::clock::Instant;
 use crate::server::{RequestBody, ResponseBody};
 use http::response::Parts;
 use hyper::body::Incoming;
+use std::time::Duration;
 
 /// A producer's answer: its head, and a body that is still to come.
 pub struct Forwarded {
@@ -16,9 +17,9 @@ pub struct Forwarded {
 }
 
 impl Forwarded {
-    /// The answer, to be passed on; its body ends until `until`, or is cut off.
-    pub fn into_answer(self, until: Instant) -> hyper::Response<ResponseBody> {
-        let body = ResponseBody::passed(self.incoming, until, Box::new(self.lease));
+    /// The answer, to be passed on; its body is cut off if it stands still for longer than `patience`.
+    pub fn into_answer(self, patience: Duration) -> hyper::Response<ResponseBody> {
+        let body = ResponseBody::passed(self.incoming, patience, Box::new(self.lease));
         hyper::Response::from_parts(self.head, body)
     }
 }

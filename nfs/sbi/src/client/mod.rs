@@ -18,7 +18,7 @@ pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, resolve};
 pub(crate) use call::{authority, encoded, last_segment};
 pub use forward::Forwarded;
 pub use peer::{ANSWER_BODY_PATIENCE, Lane, MAX_CONNECTIONS_PER_PEER, NoAnswer};
-pub use settling::MAX_SETTLING;
+pub use settling::{MAX_SETTLING, Place, Settling};
 
 use crate::clock::Instant;
 use crate::env::Env;
@@ -33,7 +33,6 @@ use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderName, HeaderValue, SERVER, USER_AGENT};
 use peer::{Missed, Peer};
 use recorder::Recorder;
-use settling::Settling;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -249,7 +248,7 @@ impl Client {
             let why = match &missed {
                 Missed::Refused(why) if refused < MAX_REPEATS => why,
                 Missed::Stale(why) if stale < MAX_CONNECTIONS_PER_PEER => why,
-                _ => return Err(missed.into()),
+                _ => return Err(self.unanswered(missed, &call)),
             };
             if self.now() >= budget.until() {
                 return Err(missed.into());
@@ -260,6 +259,16 @@ impl Client {
                 _ => stale += 1,
             }
             ready = self.connect(served, &call, lane, budget.until()).await?;
+        }
+    }
+
+    /// Why there is no answer. That an SCP is lost says nothing of the producer that it may have asked.
+    fn unanswered(&self, missed: Missed, call: &Call) -> NoAnswer {
+        match NoAnswer::from(missed) {
+            NoAnswer::Unknown { why, .. } if self.scp_for(call).is_some() => {
+                NoAnswer::Unknown { why, ended: false }
+            }
+            no_answer => no_answer,
         }
     }
 
@@ -282,6 +291,9 @@ impl Client {
                 if let Ok(answer) = &outcome {
                     self.listen(answer, sent);
                     self.judge_answer(served, call, answer);
+                    if answer.is_silence() && self.scp_for(call).is_some() {
+                        self.discovery.pass_over(call.authority());
+                    }
                 }
                 Ok(outcome)
             }
@@ -437,6 +449,15 @@ impl Client {
             headers.insert(name, HeaderValue::from_str(&value).ok()?);
         }
         Some(())
+    }
+
+    /// A create whose late answer is waited for says so to an SCP: it would say 504 at the deadline else, and nothing more.
+    pub(crate) fn taking_late_answer(&self, mut call: Call) -> Call {
+        if self.scp_for(&call).is_some() {
+            let settle = u32::try_from(self.party.policy.release.settle.as_millis()).unwrap_or(u32::MAX);
+            call.headers.insert(header::LATE_ANSWER, settle.into());
+        }
+        call
     }
 
     /// The creates in flight.

@@ -9,7 +9,7 @@ use super::outgoing::Outgoing;
 use crate::event::{Facts, Kind};
 use crate::goaway::{self, Goaway, Watched};
 use crate::local::LocalExec;
-use crate::net::BoxIo;
+use crate::net::{BoxIo, STREAM_WINDOW};
 use crate::party::Party;
 use crate::server::RequestBody;
 use bytes::Bytes;
@@ -202,6 +202,9 @@ impl Peer {
         let io = Watched::client(io, self.told(party, is_going_away.clone()));
         let handshake = Builder::new(LocalExec)
             .timer(TokioTimer::new())
+            // A body that nobody reads holds up no other.
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(STREAM_WINDOW * MAX_STREAMS as u32)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(true)

@@ -9,28 +9,39 @@ use tokio::sync::oneshot;
 pub const MAX_SETTLING: usize = 4_096;
 
 /// The creates in flight, oldest first.
-#[derive(Clone, Default)]
-pub(crate) struct Settling(Rc<RefCell<InFlight>>);
+#[derive(Clone)]
+pub struct Settling(Rc<RefCell<InFlight>>);
 
-#[derive(Default)]
 struct InFlight {
+    most: usize,
     entered: u64,
     places: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
+impl Default for Settling {
+    fn default() -> Self {
+        Settling::of_at_most(MAX_SETTLING)
+    }
+}
+
 /// A create's place among those in flight; dropping it makes room.
-pub(crate) struct Place {
+pub struct Place {
     number: u64,
     displaced: oneshot::Receiver<()>,
     among: Settling,
 }
 
 impl Settling {
+    /// Room for so many.
+    pub fn of_at_most(most: usize) -> Self {
+        Settling(Rc::new(RefCell::new(InFlight { most, entered: 0, places: BTreeMap::new() })))
+    }
+
     /// Enters a create; the oldest leaves if there are too many.
-    pub(crate) fn enter(&self) -> Place {
+    pub fn enter(&self) -> Place {
         let (displace, displaced) = oneshot::channel();
         let mut in_flight = self.0.borrow_mut();
-        if in_flight.places.len() >= MAX_SETTLING {
+        if in_flight.places.len() >= in_flight.most {
             let _ = in_flight.places.pop_first().map(|(_, oldest)| oldest.send(()));
         }
         in_flight.entered += 1;
@@ -40,7 +51,7 @@ impl Settling {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.borrow().places.len()
     }
 }
@@ -53,7 +64,7 @@ impl Drop for Place {
 
 impl Place {
     /// Ends when the create has to make room for younger ones.
-    pub(crate) async fn displaced(mut self) {
+    pub async fn displaced(mut self) {
         if (&mut self.displaced).await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,5 +1,6 @@
 //! What goes wrong.
 
+use crate::header::{MaxRspTime, Pair, SenderTimestamp, Timing};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::time::Duration;
@@ -29,6 +30,52 @@ pub enum Effect {
     },
     /// On `Send`, where nothing else but a delay can be: the connection is refused.
     RefuseConnection,
+    /// On `Late`: an SCP takes the request for one that is in time.
+    LetThrough,
+    /// On `Forward`: an SCP spoils the pair of timing headers.
+    Spoil(Spoilt),
+}
+
+/// How an SCP spoils the pair of timing headers of a request that it passes on; TS 29.500 §6.11.2.2 (Rel-17) allows none of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spoilt {
+    /// It is stamped anew, and the time to wait stays as it was: the deadline moves.
+    RestampedOnly,
+    /// The time to wait grows by so much.
+    Extended(Duration),
+    /// One of the two, or both, are gone.
+    Without(Vec<HeaderName>),
+}
+
+impl Spoilt {
+    /// Does that to the headers of a request that leaves when `stamp` says.
+    pub fn spoil(&self, headers: &mut HeaderMap, stamp: SenderTimestamp) {
+        let pair = Timing::read(headers).pair();
+        match (self, pair) {
+            (Spoilt::Without(names), _) => names.iter().for_each(|name| drop(headers.remove(name))),
+            (Spoilt::RestampedOnly, Some(pair)) => Pair::new(stamp, pair.max).write(headers),
+            (Spoilt::Extended(by), Some(pair)) => {
+                let ms = u64::from(pair.max.ms())
+                    .saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
+                let max = MaxRspTime::from_ms(ms).unwrap_or(MaxRspTime::MAX);
+                Pair::new(pair.stamp, max).write(headers);
+            }
+            (_, None) => {}
+        }
+    }
+}
+
+impl std::fmt::Display for Spoilt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Spoilt::RestampedOnly => f.write_str("stamps anew and adjusts nothing"),
+            Spoilt::Extended(by) => write!(f, "lets the client wait {} ms longer", by.as_millis()),
+            Spoilt::Without(names) => {
+                let names: Vec<_> = names.iter().map(HeaderName::as_str).collect();
+                write!(f, "leaves out {}", names.join(" and "))
+            }
+        }
+    }
 }
 
 /// What of an answer is changed.
@@ -91,6 +138,8 @@ impl std::fmt::Display for Effect {
                 write!(f, "sends {bytes} bytes every {} ms", every.as_millis())
             }
             Effect::RefuseConnection => f.write_str("refuses the connection"),
+            Effect::LetThrough => f.write_str("lets the late request through"),
+            Effect::Spoil(spoilt) => write!(f, "{spoilt}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 mod effect;
 mod rule;
 
-pub use effect::{Altered, Effect};
+pub use effect::{Altered, Effect, Spoilt};
 pub use rule::{DEFAULT_HOLD, Delay, On, Rule, Subject};
 
 use crate::clock::Instant;

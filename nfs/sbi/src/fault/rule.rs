@@ -20,6 +20,10 @@ pub enum On {
     Response,
     /// At the consumer, before the request is sent.
     Send,
+    /// At an SCP, when a request turns out to be late.
+    Late,
+    /// At an SCP, before it passes a request on.
+    Forward,
 }
 
 /// How long it takes until something goes wrong.
@@ -118,6 +122,18 @@ impl Rule {
     #[must_use]
     pub fn on_response(self) -> Self {
         Rule { on: On::Response, id: format!("{} on response", self.id), ..self }
+    }
+
+    /// The same, on requests that it passes on.
+    #[must_use]
+    pub fn on_forward(self) -> Self {
+        Rule { on: On::Forward, id: format!("{} on forward", self.id), ..self }
+    }
+
+    /// The same, on late requests that it would refuse to pass on.
+    #[must_use]
+    pub fn on_late(self) -> Self {
+        Rule { on: On::Late, id: format!("{} on late", self.id), ..self }
     }
 
     /// The same, on requests that it sends.

@@ -11,8 +11,8 @@ mod timing;
 pub use max_rsp_time::{MaxRspTime, MaxRspTimeError};
 pub use origination::OriginationTimestamp;
 pub use routing::{
-    DISCOVERY_PREFIX, MAX_FORWARD_HOPS, PRODUCER_ID, TARGET_API_ROOT, read_api_root, read_discovery,
-    read_max_forward_hops,
+    DISCOVERY_PREFIX, LATE_ANSWER, MAX_FORWARD_HOPS, PRODUCER_ID, TARGET_API_ROOT, read_api_root,
+    read_discovery, read_late_answer, read_max_forward_hops,
 };
 pub use timestamp::{Fraction, Parsed, SenderTimestamp, TimestampError, http_date};
 pub use timing::{Malformed, Pair, Restamped, Timing};

@@ -1,6 +1,7 @@
 //! The headers by which an SCP or SEPP finds its way, TS 29.500 §5.2.3.2 and §6.10 (Rel-17).
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use std::time::Duration;
 
 /// The apiRoot of the producer that a request is for, TS 29.500 §5.2.3.2.4 (Rel-17).
 pub const TARGET_API_ROOT: HeaderName = HeaderName::from_static("3gpp-sbi-target-apiroot");
@@ -8,6 +9,10 @@ pub const TARGET_API_ROOT: HeaderName = HeaderName::from_static("3gpp-sbi-target
 pub const PRODUCER_ID: HeaderName = HeaderName::from_static("3gpp-sbi-producer-id");
 /// How many SCPs a request may still pass, TS 29.500 §5.2.3.2.14 (Rel-17).
 pub const MAX_FORWARD_HOPS: HeaderName = HeaderName::from_static("3gpp-sbi-max-forward-hops");
+/// For how many milliseconds after its deadline a consumer still takes the answer to a create, so that it can release what was
+/// made. An SCP of ours passes such a late answer on instead of saying 504 first; whoever else gets the header need not know it. A
+/// header of our own: the standard has none for this.
+pub const LATE_ANSWER: HeaderName = HeaderName::from_static("mock5g-late-answer-ms");
 /// What the parameters of a delegated discovery begin with, TS 29.500 §5.2.3.2.7 (Rel-17).
 pub const DISCOVERY_PREFIX: &str = "3gpp-sbi-discovery-";
 
@@ -56,6 +61,12 @@ pub fn read_discovery(headers: &HeaderMap) -> Result<Vec<(String, String)>, (Str
     }
     parameters.sort();
     Ok(parameters)
+}
+
+/// How long the sender of a request takes a late answer; no time at all unless it says so in milliseconds.
+pub fn read_late_answer(headers: &HeaderMap) -> Duration {
+    let said = headers.get(LATE_ANSWER).and_then(|value| value.to_str().ok()?.parse().ok());
+    Duration::from_millis(said.map_or(0, |ms: u32| ms.into()))
 }
 
 /// How many hops `3gpp-Sbi-Max-Forward-Hops` leaves (`5; nodetype=scp`), and what it says after the number.

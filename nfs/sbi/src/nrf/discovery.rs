@@ -121,10 +121,10 @@ pub(crate) fn is_stand_in(uri: &str) -> bool {
 }
 
 /// Where a URI with a stand-in is after all, if the SCP that has chosen its producer says so.
-pub(crate) fn chosen(uri: &str, answer: &Answer) -> Option<String> {
+pub(crate) fn chosen(uri: &str, answer: &Answer) -> Option<Located> {
     let wanted = Wanted::of(uri)?;
     let root = read_api_root(answer.headers.get(TARGET_API_ROOT)?).ok()?;
-    Some(Located { stand_in: format!("{SCHEME}://{}", wanted.stand_in), root }.apply(uri))
+    Some(Located { stand_in: format!("{SCHEME}://{}", wanted.stand_in), root })
 }
 
 /// What an NF says to an SCP so that it finds the producer of a URI with a stand-in; nothing if it has none.
@@ -150,6 +150,9 @@ pub enum NotFound {
     /// The NRF does not answer, or not with what can be read.
     #[error("the NRF {0}")]
     Silent(String),
+    /// The NRF finds fault with the search.
+    #[error("the NRF refuses to look for it: {0}")]
+    Refused(String),
     /// The NRF knows nobody.
     #[error("the NRF knows no such producer")]
     Nobody,
@@ -302,6 +305,7 @@ impl Client {
         match answer.status.as_u16() {
             200..=299 => {}
             404 => return Err(NotFound::Nobody),
+            400 | 403 => return Err(NotFound::Refused(answer.problem().told().unwrap_or_default())),
             status => return Err(silent(format!("answers {status}"))),
         }
         let result: Value = answer.json().ok_or_else(|| silent("answers with no JSON".into()))?;

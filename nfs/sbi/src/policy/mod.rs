@@ -150,6 +150,9 @@ pub struct Policy {
     /// `udm.hear_changes`: whether a UDM asks its UDR to be notified of changes (R16), so that it can tell those who
     /// subscribed at it.
     pub hear_changes: bool,
+    /// `scp.release_late`: whether an SCP releases what it passed on and what was made too late for its client (our choice: the
+    /// standard leaves that to client and producer).
+    pub release_late: bool,
     /// `sbi.max_pending_resets`: how many streams of a connection may be reset by its client before they were accepted.
     pub max_pending_resets: usize,
     /// `drain_ms`: how long a stop waits for connections to end, and then for releases.
@@ -163,6 +166,7 @@ impl Default for Policy {
             release: ReleasePolicy::default(),
             max_rsp_time: Duration::from_millis(10_000),
             hear_changes: false,
+            release_late: false,
             max_pending_resets: MAX_PENDING_RESETS,
             drain: Duration::from_millis(5_000),
         }

@@ -7,7 +7,7 @@ use super::place::Place;
 use super::slot::{Slot, SlotKey};
 use super::table::{AttemptId, Entry, Intent, ObligationId, OwnerKey};
 use super::undo::{Settle, Undo};
-use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Upstream};
+use crate::client::{Answer, Budget, Call, Lane, NoAnswer, Ready, Upstream};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind};
 use crate::nrf::Located;
@@ -15,6 +15,7 @@ use crate::party::Served;
 use crate::planted::planted;
 use serde::Serialize;
 use serde_json::Value;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -201,14 +202,15 @@ impl Attempt {
         let (tell, told) = oneshot::channel();
         let exchange = Exchange { ledger: self.ledger.clone(), served: *self.served, id, budget };
         tokio::task::spawn_local(async move {
-            let outcome = exchange.run(call).await;
+            let mut tell = Some(tell);
+            let outcome = exchange.run(call, &mut tell).await;
             if planted!(DropLateAnswers) && exchange.is_over() {
                 return;
             }
             exchange.ledger.note_outcome(id, &outcome);
             drop(slot);
             exchange.tell_if_late(&outcome, facts);
-            let _ = tell.send(outcome);
+            let _ = tell.map(|tell| tell.send(outcome));
         });
         told
     }
@@ -256,6 +258,9 @@ impl Drop for Attempt {
     }
 }
 
+/// Whoever waits for the answer to a create.
+type Waiting = Option<oneshot::Sender<Result<Answer, NoAnswer>>>;
+
 /// A create under way.
 struct Exchange {
     ledger: Ledger,
@@ -265,20 +270,50 @@ struct Exchange {
 }
 
 impl Exchange {
-    async fn run(&self, call: Call) -> Result<Answer, NoAnswer> {
+    async fn run(&self, call: Call, waiting: &mut Waiting) -> Result<Answer, NoAnswer> {
         let client = self.ledger.client();
+        let call = client.taking_late_answer(call);
         let ready = client.connect(&self.served, &call, Lane::Calls, self.budget.until()).await?;
         self.ledger.apply(self.id, Fact::Sent);
         if self.ledger.with(self.id, Entry::state) != Some(State::InFlight) {
             return Err(NoAnswer::NotSent("its attempt gave up first".into()));
         }
-        let place = client.settling().enter();
+        let (place, is_silent) = (client.settling().enter(), Cell::new(false));
         tokio::select! {
             biased;
-            outcome = client.send(ready, &self.served, call, Lane::Calls, &self.budget) => outcome,
-            () = tokio::time::sleep_until(self.settled_by()) => Err(unanswered("no answer within release.settle_ms")),
-            () = place.displaced() => Err(unanswered("too many creates await their late answers")),
+            outcome = self.last_word(ready, call, waiting, &is_silent) => outcome,
+            () = tokio::time::sleep_until(self.settled_by()) => Err(NoAnswer::Unknown {
+                why: "no answer within release.settle_ms".into(),
+                // By then an intermediary has let go of it as well.
+                ended: is_silent.get(),
+            }),
+            () = place.displaced() => {
+                Err(NoAnswer::Unknown { why: "too many creates await their late answers".into(), ended: false })
+            }
         }
+    }
+
+    /// What its producer says. An intermediary that has no answer has not said anything of it: whoever waits is told, and the
+    /// create counts as unanswered for as long as it may still be carried out.
+    async fn last_word(
+        &self,
+        ready: Ready,
+        call: Call,
+        waiting: &mut Waiting,
+        is_silent: &Cell<bool>,
+    ) -> Result<Answer, NoAnswer> {
+        let client = self.ledger.client();
+        let outcome = client.send(ready, &self.served, call, Lane::Calls, &self.budget).await;
+        match &outcome {
+            Ok(answer) if answer.is_silence() && !planted!(TrustGateways) => {
+                self.ledger.sent_to(self.id, answer);
+            }
+            Err(NoAnswer::Unknown { ended: false, .. }) => {}
+            _ => return outcome,
+        }
+        is_silent.set(true);
+        let _ = waiting.take().map(|waiting| waiting.send(outcome));
+        std::future::pending().await
     }
 
     /// Until when a late answer is awaited, counted from the end of the wait for it: a producer that gives up gives its
@@ -304,8 +339,4 @@ impl Exchange {
             party.emit(Kind::ResponseLate, facts.status(answer.status.as_u16()));
         }
     }
-}
-
-fn unanswered(why: &str) -> NoAnswer {
-    NoAnswer::Unknown { why: why.into(), ended: false }
 }

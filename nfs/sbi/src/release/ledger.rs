@@ -2,6 +2,7 @@
 
 use super::attempt::Attempt;
 use super::book::{Book, Wait};
+use super::creates::Made;
 use super::obligation::{Fact, Obligation, State, Step};
 use super::place::Place;
 use super::slot::{Slot, SlotKey};
@@ -11,6 +12,7 @@ use crate::client::{Answer, Client, NoAnswer, authority, resolve};
 use crate::clock::Instant;
 use crate::event::{Facts, Kind, TraceId};
 use crate::nrf::{chosen, is_at};
+use crate::party::Served;
 use crate::planted::planted;
 use crate::turns::{NoTurn, Turns};
 use futures_util::future::join_all;
@@ -150,6 +152,35 @@ impl Ledger {
         left
     }
 
+    /// Takes over what a request that this NF passed on to `target` has made there, for nobody: it is released.
+    pub fn release_unwanted(&self, made: Made, served: Served, target: &str, location: Option<&str>) {
+        let attempt = self.next_attempt();
+        let intent = Intent {
+            kind: made.kind,
+            undo: Arc::new(made.undo),
+            before: None,
+            settle: None,
+            slot: made.has_fixed_uri.then(|| SlotKey::Uri(target.into())),
+            label: None,
+            place: Place::Sent(target.into()),
+            served: Rc::new(served),
+        };
+        let Ok(id) = self.intend(attempt, intent) else { return };
+        self.apply(id, Fact::Sent);
+        self.leave(id, &Holder::Attempt(attempt));
+        let uri = location.map_or_else(|| target.to_owned(), |location| resolve(target, location));
+        self.with_mut(id, |entry| entry.intent.place.found_at(&uri));
+        self.note(id, Fact::Created);
+    }
+
+    /// Somebody else writes to a fixed URI: what is owed there is theirs now. Waits, at most until `until`, for a release that is
+    /// on its way, since it might hit what they write.
+    pub async fn yield_slot(&self, slot: SlotKey, until: Instant) {
+        let _turn = self.take(&slot, until).await;
+        let owed = self.in_slot(&slot, |e| e.state() == State::Releasing);
+        owed.into_iter().for_each(|id| self.note(id, Fact::Superseded));
+    }
+
     /// Takes in a fact, and does what it asks for.
     pub(super) fn note(&self, id: ObligationId, fact: Fact) {
         if let Some(Step::Release) = self.apply(id, fact) {
@@ -221,6 +252,7 @@ impl Ledger {
                     && self.has_known_uri(id)
                     && !planted!(TrustGateways) =>
             {
+                self.sent_to(id, answer);
                 self.note(id, Fact::LostForGood);
             }
             Ok(_) => self.note(id, Fact::Refused),
@@ -235,10 +267,21 @@ impl Ledger {
         self.with(id, |e| e.intent.settle.is_none()).unwrap_or(false)
     }
 
+    /// An SCP tells whom it has asked: what may have been made there is looked for, and released, there.
+    pub(super) fn sent_to(&self, id: ObligationId, answer: &Answer) {
+        let asked = self.with(id, |e| chosen(e.intent.place.target(), answer)).flatten();
+        let Some(located) = asked else { return };
+        self.with_mut(id, |entry| {
+            entry.intent.place = Place::Sent(located.apply(entry.intent.place.target()).into());
+            entry.intent.settle.iter_mut().for_each(|settle| settle.at(&located));
+        });
+        self.changed(id);
+    }
+
     fn locate(&self, id: ObligationId, answer: &Answer) {
         self.with_mut(id, |entry| {
-            if let Some(target) = chosen(entry.intent.place.target(), answer) {
-                entry.intent.place = Place::Sent(target.into());
+            if let Some(located) = chosen(entry.intent.place.target(), answer) {
+                entry.intent.place = Place::Sent(located.apply(entry.intent.place.target()).into());
             }
             let intent = &entry.intent;
             let target = intent.place.target();

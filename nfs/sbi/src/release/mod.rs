@@ -8,6 +8,7 @@
 
 mod attempt;
 mod book;
+mod creates;
 mod insist;
 mod ledger;
 mod obligation;
@@ -20,6 +21,7 @@ mod undo;
 
 pub use attempt::{Attempt, Committed, Creation};
 pub use book::FoundContext;
+pub use creates::{Made, made_by};
 pub use ledger::{Ledger, MAX_RELEASES_AT_ONCE, MAX_UNSETTLED};
 pub use obligation::{Fact, Obligation, State, Step};
 pub use slot::{Slot, SlotKey};

@@ -7,6 +7,7 @@ use super::table::{Entry, Holder, ObligationId};
 use super::undo::{Found, Settle, Undo};
 use crate::client::{Answer, Budget, Call, Lane, NoAnswer, last_segment, resolve};
 use crate::event::{Facts, Kind};
+use crate::nrf::is_stand_in;
 use crate::planted::planted;
 use crate::policy::LostCreates;
 use crate::turns::NoTurn;
@@ -136,6 +137,7 @@ impl Ledger {
         // What was seen at a URI of its own and is gone has been ended by its producer; nothing can land there any more.
         let had_own_uri = self.with(id, |e| e.intent.settle.is_some()).unwrap_or(false);
         let fact = match fact {
+            Fact::ReleaseFoundNothing if self.may_be_anywhere(id) => Fact::ReleaseFailed,
             Fact::ReleaseFoundNothing if had_own_uri => Fact::ReleaseConfirmed,
             fact => fact,
         };
@@ -200,6 +202,9 @@ impl Ledger {
         let Some(settle) = self.with(id, |e| e.intent.settle.clone())? else {
             return Some(Fact::ReleaseFailed);
         };
+        if self.may_be_anywhere(id) && self.0.client.party().policy.release.lost != LostCreates::Repeat {
+            return Some(Fact::CannotBeFound);
+        }
         match *settle {
             Settle::Repeat { call, older: None } => self.settle_by_repeat(id, *call).await,
             Settle::Repeat { call, older: Some(older) } => self.settle_unless_older(id, *call, *older).await,
@@ -207,6 +212,12 @@ impl Ledger {
             Settle::RepeatAtOurs(_) => Some(Fact::CannotBeFound),
             read @ Settle::Read { .. } => self.settle_by_reading(id, read).await,
         }
+    }
+
+    /// Whether it is not known which producer an SCP has asked: another one says nothing of what that one has.
+    fn may_be_anywhere(&self, id: ObligationId) -> bool {
+        self.with(id, |e| e.intent.place.uri().is_none() && is_stand_in(e.intent.place.target()))
+            .unwrap_or(false)
     }
 
     fn may_repeat(&self, call: &Call) -> bool {

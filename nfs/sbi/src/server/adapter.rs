@@ -98,7 +98,7 @@ fn convert_request(
 
 fn convert_response(response: HttpResponse) -> Outcome {
     if matches!(response.error().and_then(|e| e.as_error::<Failure>()), Some(Failure::TimedOut)) {
-        return Outcome::TimedOut;
+        return Outcome::timed_out();
     }
     let (mut response, body) = response.into_parts();
     let delivery = response.extensions_mut().remove::<Delivery>();

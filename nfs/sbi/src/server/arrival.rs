@@ -5,7 +5,7 @@ use super::body::RequestBody;
 use super::front::Front;
 use super::kind::RequestKind;
 use crate::event::{Facts, Kind, TraceId};
-use crate::header::{TRACEPARENT, agent_type};
+use crate::header::TRACEPARENT;
 use crate::party::Served;
 use crate::policy::LateRelease;
 use http::header::USER_AGENT;
@@ -50,7 +50,7 @@ impl Front {
             only_releases,
             own_timer: None,
         };
-        let peer = self.peer_name(headers).unwrap_or_else(|| peer.to_string().into());
+        let peer = self.party.sender_of(headers).unwrap_or_else(|| peer.to_string().into());
         let arrival = Arrival {
             method: request.method().clone(),
             path,
@@ -79,13 +79,6 @@ impl Front {
                 }
             }
         }
-    }
-
-    /// The name of an NF of this process, else the NF type.
-    fn peer_name(&self, headers: &HeaderMap) -> Option<Arc<str>> {
-        let agent = headers.get(USER_AGENT)?.to_str().ok()?;
-        let known = self.party.env.directory.signed(agent);
-        known.or_else(|| agent_type(headers).map(Into::into))
     }
 
     pub(super) fn facts(&self, arrival: &Arrival) -> Facts {

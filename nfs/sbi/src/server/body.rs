@@ -2,6 +2,7 @@
 
 use super::delivery::Delivery;
 use super::front::BODY_PATIENCE;
+use super::passed::Passed;
 use crate::clock::Instant;
 use crate::traffic::{Content, MAX_RECORDED_BODY};
 use actix_web::HttpRequest;
@@ -220,12 +221,8 @@ pub struct ResponseBody {
 
 enum Source {
     Bytes(Bytes),
-    /// As it comes from a producer, until it is over or its time is.
-    Passed {
-        incoming: Incoming,
-        patience: Pin<Box<Sleep>>,
-        _lease: Box<dyn std::any::Any>,
-    },
+    /// As it comes from a producer.
+    Passed(Passed),
     Stream(BoxBody),
     Trickle {
         left: Bytes,
@@ -241,15 +238,14 @@ impl ResponseBody {
         ResponseBody { source: Source::Bytes(bytes), delivery: None }
     }
 
-    /// A body that is passed on as it comes, until `until`; `lease` is kept as long.
-    pub fn passed(incoming: Incoming, until: Instant, lease: Box<dyn std::any::Any>) -> Self {
-        let patience = Box::pin(tokio::time::sleep_until(until));
-        ResponseBody { source: Source::Passed { incoming, patience, _lease: lease }, delivery: None }
+    /// A body that is passed on as it comes, unless it stands still for longer than `patience`; `lease` is kept as long.
+    pub fn passed(incoming: Incoming, patience: Duration, lease: Box<dyn std::any::Any>) -> Self {
+        ResponseBody { source: Source::Passed(Passed::new(incoming, patience, lease)), delivery: None }
     }
 
     /// Whether another one has answered.
     pub(super) fn is_passed(&self) -> bool {
-        matches!(self.source, Source::Passed { .. })
+        matches!(self.source, Source::Passed(_))
     }
 
     pub(super) fn actix(body: BoxBody) -> Self {
@@ -283,7 +279,7 @@ impl ResponseBody {
     pub(super) fn at_hand(&self) -> Bytes {
         match &self.source {
             Source::Bytes(left) | Source::Trickle { left, .. } => left.clone(),
-            Source::Stream(_) | Source::Passed { .. } => Bytes::new(),
+            Source::Stream(_) | Source::Passed(_) => Bytes::new(),
         }
     }
 
@@ -313,13 +309,7 @@ impl Body for ResponseBody {
         match &mut this.source {
             Source::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
             Source::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Source::Passed { incoming, patience, .. } => match Pin::new(incoming).poll_frame(cx) {
-                Poll::Ready(frame) => Poll::Ready(frame.map(|frame| frame.map_err(Into::into))),
-                Poll::Pending => {
-                    ready!(patience.as_mut().poll(cx));
-                    Poll::Ready(Some(Err("the producer's answer did not end in time".into())))
-                }
-            },
+            Source::Passed(passed) => passed.poll_frame(cx),
             Source::Trickle { left, .. } if left.is_empty() => Poll::Ready(None),
             Source::Trickle { left, bytes, every, pause } => {
                 ready!(pause.as_mut().poll(cx));
@@ -338,7 +328,7 @@ impl Body for ResponseBody {
         self.delivery.is_none()
             && match &self.source {
                 Source::Bytes(bytes) => bytes.is_empty(),
-                Source::Passed { incoming, .. } => incoming.is_end_stream(),
+                Source::Passed(passed) => passed.is_end_stream(),
                 _ => false,
             }
     }
@@ -346,7 +336,7 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Bytes(left) | Source::Trickle { left, .. } => SizeHint::with_exact(left.len() as u64),
-            Source::Passed { incoming, .. } => incoming.size_hint(),
+            Source::Passed(passed) => passed.size_hint(),
             Source::Stream(body) => match body.size() {
                 BodySize::Sized(size) => SizeHint::with_exact(size),
                 _ => SizeHint::default(),

@@ -3,10 +3,11 @@
 use super::adapter::{json_response, problem_response};
 use super::arrival::Arrival;
 use super::body::ResponseBody;
-use super::front::{End, Front, Outcome};
+use super::front::{End, Front, Outcome, PassedOn};
 use super::gone::Gone;
 use crate::event::Kind;
-use crate::header::http_date;
+use crate::header::{LATE_ANSWER, TARGET_API_ROOT, http_date};
+use crate::party::NfType;
 use crate::planted::planted;
 use crate::policy::{Mode, OnClientGone};
 use crate::problem::{Cause, PROBLEM_JSON, ProblemDetails};
@@ -22,12 +23,12 @@ impl Front {
                 self.undeliverable(arrival, answer, "the journal is not written").await;
                 Err(h2::Reason::CANCEL.into())
             }
-            Outcome::Answer(answer) if self.is_over(arrival) => {
+            Outcome::Answer(answer) if self.is_over(arrival) && !is_last_word(arrival, &answer) => {
                 self.undeliverable(arrival, answer, "its client's time is over").await;
-                self.refuse(arrival).await
+                self.refuse(arrival, PassedOn::ToNobody).await
             }
             Outcome::Answer(answer) => self.answer(arrival, answer, gone).await,
-            Outcome::TimedOut => self.refuse(arrival).await,
+            Outcome::TimedOut(passed_on) => self.refuse(arrival, passed_on).await,
         };
         end.map(|answer| self.sign(answer))
     }
@@ -65,7 +66,9 @@ impl Front {
     }
 
     /// 504 `TIMED_OUT_REQUEST` once the deadline has passed (before it, the statement would not be true), or nothing.
-    async fn refuse(&self, arrival: &Arrival) -> End {
+    ///
+    /// An SCP says whom it has asked, or that it has asked nobody.
+    async fn refuse(&self, arrival: &Arrival, passed_on: PassedOn) -> End {
         if !self.ends_on_record().await {
             return Err(h2::Reason::CANCEL.into());
         }
@@ -85,8 +88,13 @@ impl Front {
         }
         let detail = deadline.explain(self.now(), &self.party.env.clock);
         self.party.emit(Kind::RequestRefusedLate, self.facts(arrival).detail(detail.clone()).status(504));
-        let problem = ProblemDetails::new(Cause::TimedOutRequest, detail);
-        Ok(self.shape(arrival, problem_response(&problem)).await)
+        let not_forwarded = self.party.nf_type == NfType::Scp && passed_on == PassedOn::ToNobody;
+        let problem = ProblemDetails { not_forwarded, ..ProblemDetails::new(Cause::TimedOutRequest, detail) };
+        let mut refusal = problem_response(&problem);
+        if let PassedOn::To(root) = passed_on {
+            refusal.headers_mut().insert(TARGET_API_ROOT, root);
+        }
+        Ok(self.shape(arrival, refusal).await)
     }
 
     /// Gives an error the form in which its API wants it.
@@ -118,4 +126,9 @@ impl Front {
         answer.headers_mut().insert(SERVER, self.server.clone());
         answer
     }
+}
+
+/// What a producer said says more than this SCP's own 504 would: a refusal to everyone, a success to those who take a late one.
+fn is_last_word(arrival: &Arrival, answer: &hyper::Response<ResponseBody>) -> bool {
+    answer.body().is_passed() && (!answer.status().is_success() || arrival.headers.contains_key(LATE_ANSWER))
 }

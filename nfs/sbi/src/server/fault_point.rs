@@ -7,6 +7,7 @@ use super::front::{End, Front};
 use super::gone::Gone;
 use crate::event::Kind;
 use crate::fault::{Altered, Effect, Fault, On, Subject};
+use crate::party::NfType;
 use crate::problem::ProblemDetails;
 use bytes::Bytes;
 use http::StatusCode;
@@ -41,9 +42,12 @@ impl Front {
         let fault = self.fault(arrival, On::Request)?;
         tokio::time::sleep(fault.delay).await;
         match fault.effect {
-            Effect::Proceed | Effect::LoseResponse | Effect::Trickle { .. } | Effect::RefuseConnection => {
-                None
-            }
+            Effect::Proceed
+            | Effect::LoseResponse
+            | Effect::Trickle { .. }
+            | Effect::RefuseConnection
+            | Effect::LetThrough
+            | Effect::Spoil(_) => None,
             Effect::Answer(altered) => Some(Ok(self.sign(instead(&altered)))),
             Effect::Drop => Some(hold(fault.hold, gone).await),
             Effect::Reset(code) => Some(Err(h2::Reason::from(code).into())),
@@ -52,6 +56,11 @@ impl Front {
                 None
             }
         }
+    }
+
+    /// Whether an SCP takes a late request for one that is in time.
+    pub(super) fn lets_through(&self, arrival: &Arrival) -> bool {
+        self.party.nf_type == NfType::Scp && self.fault(arrival, On::Late).is_some()
     }
 
     /// Faults on an answer that has been handed over: what happens to it now is the network's doing.
@@ -73,7 +82,7 @@ async fn apply_to_response(fault: Fault, end: End, gone: &Gone) -> End {
     answer.body_mut().delivered();
     tokio::time::sleep(fault.delay).await;
     match fault.effect {
-        Effect::Proceed | Effect::RefuseConnection => Ok(answer),
+        Effect::Proceed | Effect::RefuseConnection | Effect::LetThrough | Effect::Spoil(_) => Ok(answer),
         Effect::Answer(altered) => Ok(alter(answer, &altered)),
         Effect::Reset(code) => Err(h2::Reason::from(code).into()),
         Effect::Drop | Effect::LoseResponse => hold(fault.hold, gone).await,

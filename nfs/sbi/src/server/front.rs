@@ -9,6 +9,7 @@ use crate::clock::Instant;
 use crate::event::{Facts, Kind};
 use crate::goaway;
 use crate::local::LocalExec;
+use crate::net::STREAM_WINDOW;
 use crate::party::{Party, Served};
 use crate::problem::{Cause, ProblemDetails};
 use crate::skew::Ears;
@@ -60,13 +61,29 @@ pub enum Outcome {
     /// An answer.
     Answer(hyper::Response<ResponseBody>),
     /// The client has stopped waiting, or is about to.
-    TimedOut,
+    TimedOut(PassedOn),
+}
+
+/// Whom an SCP has passed a request on to, who may still act on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PassedOn {
+    /// Nobody.
+    ToNobody,
+    /// A producer at this apiRoot.
+    To(HeaderValue),
+    /// The next SCP.
+    Further,
 }
 
 impl Outcome {
     /// An error answer.
     pub fn problem(problem: &ProblemDetails) -> Self {
         Outcome::Answer(problem_response(problem))
+    }
+
+    /// The client has stopped waiting, and nobody else was asked.
+    pub fn timed_out() -> Self {
+        Outcome::TimedOut(PassedOn::ToNobody)
     }
 }
 
@@ -104,6 +121,9 @@ impl Front {
             .auto_date_header(false)
             .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
             .max_header_list_size(MAX_HEADER_BYTES as u32)
+            // A body that nobody reads holds up no other.
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(STREAM_WINDOW * MAX_STREAMS_PER_CONNECTION)
             .max_pending_accept_reset_streams(party.policy.max_pending_resets)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT);
@@ -190,10 +210,10 @@ impl Front {
     ) -> End {
         let request = request.map(RequestBody::new);
         let version = request.version();
-        let arrival = self.arrive(&request, peer);
+        let mut arrival = self.arrive(&request, peer);
         let end = match crowded {
             true => self.conclude(&arrival, crowd(), &gone).await,
-            false => self.end_of(request, &arrival, peer, &gone).await,
+            false => self.end_of(request, &mut arrival, peer, &gone).await,
         };
         self.record(&arrival, end.as_ref().ok());
         let mut answer = end?;
@@ -211,7 +231,7 @@ impl Front {
     async fn end_of(
         &self,
         request: hyper::Request<RequestBody>,
-        arrival: &Arrival,
+        arrival: &mut Arrival,
         peer: SocketAddr,
         gone: &Gone,
     ) -> End {
@@ -219,7 +239,12 @@ impl Front {
         if let Some(end) = self.fault_on_request(arrival, gone).await {
             return end;
         }
-        let outcome = match self.admit(arrival) {
+        let mut refused = self.admit(arrival);
+        if matches!(refused, Some(Outcome::TimedOut(_))) && self.lets_through(arrival) {
+            refused = None;
+            arrival.served.deadline = None;
+        }
+        let outcome = match refused {
             Some(refused) => refused,
             None => {
                 let served = arrival.served;
@@ -242,7 +267,7 @@ impl Front {
             Some(malformed) if policy.strict => return Some(Outcome::problem(&malformed.problem())),
             _ => {}
         }
-        arrival.admission.is_late(arrival.kind, policy, &self.party.env.clock).then_some(Outcome::TimedOut)
+        arrival.admission.is_late(arrival.kind, policy, &self.party.env.clock).then(Outcome::timed_out)
     }
 
     pub(super) fn now(&self) -> Instant {

@@ -16,6 +16,7 @@ mod gone;
 mod keeper;
 mod kind;
 mod nf;
+mod passed;
 mod recorder;
 mod reply;
 mod schema_point;
@@ -29,7 +30,7 @@ pub use body::{MAX_DRAINED_BYTES, RequestBody, ResponseBody, content_type};
 pub use delivery::{Delivery, Handover};
 pub use front::{
     BODY_PATIENCE, Front, Handler, MAX_HEADER_BYTES, MAX_PENDING_RESETS, MAX_RUNNING,
-    MAX_STREAMS_PER_CONNECTION, Outcome, QUEUE_PATIENCE, WrapsErrors,
+    MAX_STREAMS_PER_CONNECTION, Outcome, PassedOn, QUEUE_PATIENCE, WrapsErrors,
 };
 pub use keeper::{Busy, Close, Keeper, ReleaseAll, Resources, Unsettled};
 pub use kind::RequestKind;

@@ -1,0 +1,121 @@
+//! `release_late` (our choice, not the standard's): what was made too late for its client is released.
+//!
+//! An SCP owns nothing, so it may release only what nobody else writes to meanwhile. A resource with a URI of its own is its
+//! client's or nobody's. At a fixed URI a newer write may have come: each such write is numbered, by the one actor that keeps
+//! its URI, and only what the newest one made is released.
+
+use crate::scp::Scp;
+use actix::{Addr, Handler, Message, ResponseFuture};
+use sbi::clock::Instant;
+use sbi::party::Served;
+use sbi::release::{Made, SlotKey};
+use std::sync::Arc;
+
+/// A write to a fixed URI leaves: its number.
+#[derive(Message)]
+#[rtype(result = "u64")]
+pub(crate) struct Begins {
+    pub(crate) uri: Arc<str>,
+    pub(crate) until: Instant,
+}
+
+/// It has ended, whatever came of it.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Ends {
+    uri: Arc<str>,
+    number: u64,
+}
+
+/// A write to a fixed URI that has not ended.
+pub(crate) struct Writing {
+    uri: Arc<str>,
+    number: u64,
+    keeper: Addr<Scp>,
+}
+
+impl Writing {
+    /// It leaves now, unless a release there has to end first.
+    pub(crate) async fn begin(keeper: Addr<Scp>, uri: Arc<str>, until: Instant) -> Option<Self> {
+        let number = keeper.send(Begins { uri: uri.clone(), until }).await.ok()?;
+        Some(Writing { uri, number, keeper })
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.keeper.do_send(Ends { uri: self.uri.clone(), number: self.number });
+    }
+}
+
+/// What a request that was passed on has made.
+pub(crate) struct Creation {
+    pub(crate) made: Made,
+    pub(crate) served: Served,
+    pub(crate) target: String,
+    pub(crate) location: Option<String>,
+    pub(crate) writing: Option<Writing>,
+}
+
+/// Its client did not get the answer.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Unwanted(pub(crate) Creation);
+
+/// Its client may still get the answer, which goes by this name.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct OnItsWay(pub(crate) Arc<str>, pub(crate) Creation);
+
+impl Scp {
+    /// Releases it, unless another has written there since.
+    pub(crate) fn release(&mut self, creation: Creation) {
+        let is_newest =
+            |writing: &Writing| self.writes.newest.get(&writing.uri).is_some_and(|n| *n == writing.number);
+        if creation.writing.as_ref().is_none_or(is_newest) {
+            let Creation { made, served, target, location, .. } = &creation;
+            self.shard.ledger.release_unwanted(made.clone(), *served, target, location.as_deref());
+        }
+    }
+}
+
+impl Handler<Begins> for Scp {
+    type Result = ResponseFuture<u64>;
+
+    fn handle(&mut self, begins: Begins, _: &mut Self::Context) -> Self::Result {
+        self.writes.last += 1;
+        let number = self.writes.last;
+        self.writes.newest.insert(begins.uri.clone(), number);
+        let ledger = self.shard.ledger.clone();
+        Box::pin(async move {
+            ledger.yield_slot(SlotKey::Uri(begins.uri), begins.until).await;
+            number
+        })
+    }
+}
+
+impl Handler<Ends> for Scp {
+    type Result = ();
+
+    fn handle(&mut self, ends: Ends, _: &mut Self::Context) {
+        if self.writes.newest.get(&ends.uri) == Some(&ends.number) {
+            self.writes.newest.remove(&ends.uri);
+        }
+    }
+}
+
+impl Handler<Unwanted> for Scp {
+    type Result = ();
+
+    fn handle(&mut self, unwanted: Unwanted, _: &mut Self::Context) {
+        self.release(unwanted.0);
+    }
+}
+
+impl Handler<OnItsWay> for Scp {
+    type Result = ();
+
+    fn handle(&mut self, on_its_way: OnItsWay, _: &mut Self::Context) {
+        self.on_their_way.insert(on_its_way.0, on_its_way.1);
+    }
+}
