@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use fastrand::Rng;
 use futures_util::future::LocalBoxFuture;
 use sbi::clock::Instant;
-use sbi::net::{Accepted, BoxIo, Listen, Net};
+use sbi::net::{Accepted, BoxIo, Corked, Listen, Net};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -412,7 +412,10 @@ pub(super) struct HostNet {
 
 impl Net for HostNet {
     fn connect<'a>(&'a self, host: &'a str, _: u16) -> LocalBoxFuture<'a, io::Result<BoxIo>> {
-        Box::pin(async move { Ok(Box::new(self.network.connect(&self.name, host).await?) as BoxIo) })
+        Box::pin(async move {
+            let stream = self.network.connect(&self.name, host).await?;
+            Ok(Box::new(Corked::new(stream)) as BoxIo)
+        })
     }
 
     fn listen<'a>(&'a self, _: &'a str) -> LocalBoxFuture<'a, io::Result<Box<dyn Listen>>> {
@@ -432,7 +435,7 @@ impl Listen for Port {
         Box::pin(async move {
             let arrived = self.arriving.recv().await;
             let (stream, peer) = arrived.ok_or(io::ErrorKind::NotConnected)?;
-            let open: Accepted = Box::new(move || Ok(Box::new(stream) as BoxIo));
+            let open: Accepted = Box::new(move || Ok(Box::new(Corked::new(stream)) as BoxIo));
             Ok((open, peer))
         })
     }

@@ -7,6 +7,7 @@
 pub mod client;
 pub mod clock;
 pub mod contexts;
+mod corked;
 pub mod deadline;
 pub mod directory;
 pub mod env;

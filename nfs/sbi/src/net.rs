@@ -1,5 +1,6 @@
 //! The network as a value: TCP of the machine, or of a simulation.
 
+pub use crate::corked::Corked;
 use futures_util::future::LocalBoxFuture;
 use std::io;
 use std::net::SocketAddr;
@@ -37,7 +38,7 @@ pub trait Listen {
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
-/// The machine's TCP, with TCP_NODELAY on every socket: without it, answers wait some 40 ms for delayed ACKs.
+/// The machine's TCP. Every socket is [`Corked`], and has TCP_NODELAY: without it, answers wait some 40 ms for delayed ACKs.
 pub struct Tcp;
 
 impl Net for Tcp {
@@ -45,7 +46,7 @@ impl Net for Tcp {
         Box::pin(async move {
             let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
             stream.set_nodelay(true)?;
-            Ok(Box::new(stream) as BoxIo)
+            Ok(Box::new(Corked::new(stream)) as BoxIo)
         })
     }
 
@@ -60,7 +61,8 @@ impl Listen for TcpListener {
             let (stream, peer) = TcpListener::accept(self).await?;
             stream.set_nodelay(true)?;
             let stream = stream.into_std()?;
-            let open: Accepted = Box::new(move || Ok(Box::new(TcpStream::from_std(stream)?) as BoxIo));
+            let open: Accepted =
+                Box::new(move || Ok(Box::new(Corked::new(TcpStream::from_std(stream)?)) as BoxIo));
             Ok((open, peer))
         })
     }
