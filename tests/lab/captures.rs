@@ -5,6 +5,7 @@
 //! included, since exactly these bytes shall be understood; so the clocks of the lab are set to the time of the capture.
 //! References and subscription ids are those that our NFs hand out; instance ids stay.
 
+use crate::support::Headers;
 use crate::support::raw::Connection;
 use api::common::Supi;
 use api::decode::decode;
@@ -24,8 +25,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A request that was captured, and the answer that the real NF gave.
-struct Capture {
-    name: String,
+pub struct Capture {
+    /// The name of its file.
+    pub name: String,
     method: String,
     path: String,
     headers: Vec<(String, String)>,
@@ -42,7 +44,7 @@ fn folder() -> PathBuf {
 }
 
 /// The captures of `run` for an NF whose method and path match, in captured order; none if there are no files here.
-fn captures(run: &str, to: &str, operations: &str) -> Vec<Capture> {
+pub fn captures(run: &str, to: &str, operations: &str) -> Vec<Capture> {
     let folder = folder();
     let Ok(files) = std::fs::read_dir(&folder) else {
         let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
@@ -92,7 +94,7 @@ impl Capture {
     }
 
     /// The request for an NF of ours.
-    fn call(&self, root: &str, path: &str) -> Call {
+    pub fn call(&self, root: &str, path: &str) -> Call {
         let mut call = Call::new(self.method.parse::<Method>().unwrap(), format!("{root}{path}"));
         for (name, value) in self.headers.iter().filter(|(name, _)| !name.starts_with(':')) {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
@@ -109,14 +111,46 @@ impl Capture {
     }
 }
 
-/// Replays what was captured at an NF of a lab of its own.
-async fn replay(lab: Builder, nf: &str, captures: &[Capture]) -> (Lab, BTreeMap<String, Answer>) {
-    replay_at(lab.start().await, nf, captures).await
+/// The answers to what was captured, by the names of the files.
+pub type Answers = BTreeMap<String, Answer>;
+
+/// How a request comes to its producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Its client calls it.
+    Direct,
+    /// Through an SCP that is told where it is: model C, TS 29.500 §6.10.2 (Rel-17).
+    Target,
+    /// Through an SCP that finds it at an NRF: model D, TS 29.500 §6.10.3 (Rel-17).
+    Search,
 }
 
-/// Replays what was captured at an NF; the answers, by the names of the files.
-async fn replay_at(lab: Lab, nf: &str, captures: &[Capture]) -> (Lab, BTreeMap<String, Answer>) {
-    replay_with(lab, nf, captures, BTreeMap::new()).await
+impl Way {
+    /// What was captured, for the NF `nf` of a lab, at `path`.
+    fn call(self, lab: &Lab, nf: &str, capture: &Capture, path: &str) -> Call {
+        let root = lab.api_root(if self == Way::Direct { nf } else { "scp" });
+        let call = capture.call(&root, path);
+        match self {
+            Way::Direct => call,
+            Way::Target => call.header("3gpp-Sbi-Target-apiRoot", &lab.api_root(nf)),
+            Way::Search => {
+                let sender = capture.headers.iter().find(|(name, _)| name == "user-agent").unwrap();
+                call.header("3gpp-Sbi-Discovery-target-nf-type", &nf.to_uppercase())
+                    .header("3gpp-Sbi-Discovery-requester-nf-type", &sender.1)
+                    .header("3gpp-Sbi-Discovery-service-names", path.split('/').nth(1).unwrap())
+            }
+        }
+    }
+}
+
+/// Replays what was captured at an NF of a lab of its own.
+async fn replay(lab: Builder, nf: &str, captures: &[Capture]) -> (Lab, Answers) {
+    replay_at(lab.start().await, nf, captures, Way::Direct).await
+}
+
+/// Replays what was captured at an NF.
+pub async fn replay_at(lab: Lab, nf: &str, captures: &[Capture], way: Way) -> (Lab, Answers) {
+    replay_with(lab, nf, captures, way, BTreeMap::new()).await
 }
 
 /// The same, with `ids` of ours for some of the real ones.
@@ -124,14 +158,16 @@ async fn replay_with(
     lab: Lab,
     nf: &str,
     captures: &[Capture],
+    way: Way,
     mut ids: BTreeMap<String, String>,
-) -> (Lab, BTreeMap<String, Answer>) {
-    let mut connection = Connection::open(&lab.api_root(nf)).await;
+) -> (Lab, Answers) {
+    let first_hop = if way == Way::Direct { nf } else { "scp" };
+    let mut connection = Connection::open(&lab.api_root(first_hop)).await;
     let mut answers = BTreeMap::new();
     for capture in captures {
         let by_ms = capture.at_ms - lab.process().nf(nf).unwrap().party.env.clock.stamp().unix_ms();
         lab.process().nfs.iter().for_each(|nf| lab.step_clock(&nf.party.name, by_ms));
-        let call = capture.call(&lab.api_root(nf), &renamed(&capture.path, &ids));
+        let call = way.call(&lab, nf, capture, &renamed(&capture.path, &ids));
         let answer = connection.answer(&call).await;
         let (ours, real) = (answer.status.as_u16(), capture.status);
         assert_eq!(ours / 100, real / 100, "{}: {answer:?}\n{}", capture.name, lab.transcript());
@@ -164,6 +200,9 @@ fn path_of(uri: &str) -> &str {
 /// The answer has what its schema makes mandatory.
 fn judge(capture: &Capture, answer: &Answer) {
     let what = || format!("{}: {answer:?}", capture.name);
+    // RFC 9110 §8.6.
+    let says_length = answer.headers.contains_key(CONTENT_LENGTH);
+    assert!(answer.status != 204 || !says_length, "{}", what());
     if answer.status == 201 {
         assert!(answer.location().is_some_and(|l| l.starts_with("http://127.0.0.1:")), "{}", what());
     }
@@ -252,7 +291,7 @@ async fn replay_at_nrf(run: &str) {
     let first = list.answer["_links"]["item"][0]["href"].as_str().unwrap();
     let ours = format!("/nnrf-nfm/v1/nf-instances/{}", lab.process().nf("nrf").unwrap().party.instance_id);
     let ids = BTreeMap::from([(path_of(first).to_owned(), ours)]);
-    let (lab, answers) = replay_with(lab, "nrf", &captures, ids).await;
+    let (lab, answers) = replay_with(lab, "nrf", &captures, Way::Direct, ids).await;
     assert_eq!(answers.len(), captures.len());
     let mut ours: Vec<_> =
         lab.events().into_iter().filter(|e| e.event == Kind::UpstreamSent && &*e.nf == "nrf").collect();
@@ -293,7 +332,8 @@ fn expect_alike(real: &Value, ours: &Value, what: &str) {
     }
 }
 
-const AT_SMF: &str = r"^POST /nsmf-pdusession/v1/sm-contexts(/[^/]+/(modify|release))?$";
+/// What the SMF has an operation for.
+pub const AT_SMF: &str = r"^POST /nsmf-pdusession/v1/sm-contexts(/[^/]+/(modify|release))?$";
 const AT_AMF: &str = r"^POST /namf-comm/v1/ue-contexts/[^/]+/n1-n2-messages$";
 const EVERYTHING: &str = "";
 
@@ -302,7 +342,7 @@ const NO_OPERATION: [(&str, &str); 1] =
     [("/nudm-ueau/", "authentication needs an AUSF, and there is none here yet")];
 
 /// Everything that was captured of `run` for an NF, but for [`NO_OPERATION`]; the rest says so.
-fn served_captures(run: &str, to: &str) -> Vec<Capture> {
+pub fn served_captures(run: &str, to: &str) -> Vec<Capture> {
     let reason = |c: &Capture| NO_OPERATION.iter().find(|(path, _)| c.path.starts_with(path));
     let (left_out, served): (Vec<_>, Vec<_>) =
         captures(run, to, EVERYTHING).into_iter().partition(|c| reason(c).is_some());
@@ -336,7 +376,7 @@ async fn the_amf_takes_what_a_real_smf_sends() {
         "{}",
         lab.transcript()
     );
-    let (lab, answers) = replay_at(lab, "amf", &captures).await;
+    let (lab, answers) = replay_at(lab, "amf", &captures, Way::Direct).await;
     assert_eq!(answers.values().map(|a| a.status.as_u16()).collect::<Vec<_>>(), [200]);
     lab.expect_nothing_hanging().await;
 }
@@ -358,7 +398,7 @@ async fn the_udr_takes_what_a_real_udm_sends() {
 }
 
 /// The subscriber of the runs in which each operation of the UDM was tried on its own.
-fn lab_of_the_flows() -> Builder {
+pub fn lab_of_the_flows() -> Builder {
     let profile = default_sm_data([("1".parse().unwrap(), vec!["internet".parse().unwrap()])]);
     Lab::builder().subscriber("imsi-999700000000001".parse().unwrap(), profile)
 }

@@ -9,6 +9,7 @@ mod bad_bodies;
 mod bad_paths;
 mod bad_timing;
 mod captures;
+mod captures_through_scp;
 mod cases;
 mod cases_of_connections;
 mod cases_of_input;

@@ -283,6 +283,14 @@ impl ResponseBody {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        match &self.source {
+            Source::Bytes(bytes) => bytes.is_empty(),
+            Source::Passed(passed) => passed.is_end_stream(),
+            _ => false,
+        }
+    }
+
     /// What was made for this answer.
     pub(super) fn take_delivery(&mut self) -> Option<Delivery> {
         self.delivery.take()
@@ -325,15 +333,14 @@ impl Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.delivery.is_none()
-            && match &self.source {
-                Source::Bytes(bytes) => bytes.is_empty(),
-                Source::Passed(passed) => passed.is_end_stream(),
-                _ => false,
-            }
+        self.delivery.is_none() && self.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
+        // It is asked for only so that its hand-over is heard of: a 204 must not say a length, RFC 9110 §8.6.
+        if self.delivery.is_some() && self.is_empty() {
+            return SizeHint::default();
+        }
         match &self.source {
             Source::Bytes(left) | Source::Trickle { left, .. } => SizeHint::with_exact(left.len() as u64),
             Source::Passed(passed) => passed.size_hint(),
