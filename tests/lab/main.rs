@@ -13,6 +13,8 @@ mod captures_through_scp;
 mod cases;
 mod cases_of_connections;
 mod cases_of_input;
+mod cases_of_nrfs;
+mod cases_of_scps;
 mod client_gone;
 mod collisions;
 mod counted_subscriptions;

@@ -10,18 +10,18 @@ use sbi::event::Kind;
 use sbi::party::NfType;
 use serde_json::{Value, json};
 
-const UDM: &str = "11111111-2222-4222-8222-000000000001";
-const SMF: &str = "11111111-2222-4222-8222-000000000002";
-const INSTANCES: &str = "/nnrf-nfm/v1/nf-instances";
-const SUBSCRIPTIONS: &str = "/nnrf-nfm/v1/subscriptions";
-const JSON_PATCH: &str = "application/json-patch+json";
+pub const UDM: &str = "11111111-2222-4222-8222-000000000001";
+pub const SMF: &str = "11111111-2222-4222-8222-000000000002";
+pub const INSTANCES: &str = "/nnrf-nfm/v1/nf-instances";
+pub const SUBSCRIPTIONS: &str = "/nnrf-nfm/v1/subscriptions";
+pub const JSON_PATCH: &str = "application/json-patch+json";
 
 /// An NRF alone.
-async fn nrf() -> Lab {
+pub async fn nrf() -> Lab {
     Lab::builder().with_nrf(HeartBeats::default()).only(&[NfType::Nrf]).start().await
 }
 
-fn profile(id: &str, nf_type: &str) -> Value {
+pub fn profile(id: &str, nf_type: &str) -> Value {
     json!({
         "nfInstanceId": id, "nfType": nf_type, "nfStatus": "REGISTERED", "ipv4Addresses": ["127.0.0.1"],
         "nfServices": [{
@@ -32,25 +32,25 @@ fn profile(id: &str, nf_type: &str) -> Value {
     })
 }
 
-fn call(lab: &Lab, method: Method, path: &str) -> Call {
+pub fn call(lab: &Lab, method: Method, path: &str) -> Call {
     request(lab, method, "nrf", path)
 }
 
-fn put(lab: &Lab, id: &str, body: &Value) -> Call {
+pub fn put(lab: &Lab, id: &str, body: &Value) -> Call {
     call(lab, Method::PUT, &format!("{INSTANCES}/{id}")).with_json(body)
 }
 
-async fn registered(lab: &Lab, id: &str, nf_type: &str) -> Answer {
+pub async fn registered(lab: &Lab, id: &str, nf_type: &str) -> Answer {
     let answer = send(lab, put(lab, id, &profile(id, nf_type))).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     answer
 }
 
-fn patch(lab: &Lab, path: &str, patch: &Value) -> Call {
+pub fn patch(lab: &Lab, path: &str, patch: &Value) -> Call {
     call(lab, Method::PATCH, path).with_body(JSON_PATCH, patch.to_string())
 }
 
-async fn found(lab: &Lab, query: &str) -> Vec<String> {
+pub async fn found(lab: &Lab, query: &str) -> Vec<String> {
     let path = format!("/nnrf-disc/v1/nf-instances?{query}");
     let answer = send(lab, call(lab, Method::GET, &path)).await;
     let result: Value = answer.json().unwrap_or_else(|| panic!("{answer:?}"));
@@ -58,7 +58,7 @@ async fn found(lab: &Lab, query: &str) -> Vec<String> {
     ids.map(|profile| profile["nfInstanceId"].as_str().unwrap().to_owned()).collect()
 }
 
-const FIND_UDM: &str = "target-nf-type=UDM&requester-nf-type=SMF";
+pub const FIND_UDM: &str = "target-nf-type=UDM&requester-nf-type=SMF";
 
 #[actix::test]
 async fn an_instance_is_registered_found_changed_and_gone() {
@@ -100,7 +100,7 @@ async fn the_list_has_links_to_all_or_to_those_of_a_type() {
     }
 }
 
-async fn subscribe(lab: &Lab, root: &str, more: &Value) -> String {
+pub async fn subscribe(lab: &Lab, root: &str, more: &Value) -> String {
     let mut body = json!({"nfStatusNotificationUri": format!("{root}/told"), "reqNfInstanceId": SMF});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let answer = send(lab, call(lab, Method::POST, SUBSCRIPTIONS).with_json(&body)).await;
@@ -237,7 +237,7 @@ async fn bad_input_has_its_own_clear_answer_and_changes_nothing() {
     crate::support::assert_no_panic(&lab);
 }
 
-fn expect_problem(answer: &Answer, status: u16, cause: &str, named: &str) {
+pub fn expect_problem(answer: &Answer, status: u16, cause: &str, named: &str) {
     let problem = problem(answer, false);
     assert_eq!((answer.status.as_u16(), &problem["cause"]), (status, &json!(cause)), "{problem}");
     assert!(problem.to_string().contains(named), "{named} is not in {problem}");

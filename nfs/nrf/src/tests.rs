@@ -119,7 +119,7 @@ fn a_registration_whose_answer_was_not_heard_is_undone() {
 }
 
 #[test]
-fn an_address_that_changes_within_a_heart_beat_is_told() {
+fn case_38_an_address_that_changes_within_a_heart_beat_is_told() {
     let mut nrf = Nrf::of([profile(1, "UDM", &json!({}))]);
     let moved = |nrf: &mut Nrf, fqdn: &str| {
         let profile = profile(1, "UDM", &json!({"fqdn": fqdn}));

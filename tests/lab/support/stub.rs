@@ -52,6 +52,8 @@ pub struct Received {
     pub connection: usize,
     /// The method.
     pub method: String,
+    /// Host and port that it was sent to.
+    pub authority: String,
     /// Path and query.
     pub path: String,
     /// The headers.
@@ -120,6 +122,12 @@ impl Reply {
     pub fn json(status: u16, body: &Value) -> Self {
         Reply { body: body.to_string().into(), ..Reply::status(status) }
             .header("content-type", "application/json")
+    }
+
+    /// A status and a body as it is.
+    pub fn text(status: u16, media_type: &str, body: &str) -> Self {
+        let reply = Reply { body: Bytes::copy_from_slice(body.as_bytes()), ..Reply::status(status) };
+        if media_type.is_empty() { reply } else { reply.header("content-type", media_type) }
     }
 
     /// An error with a cause.
@@ -201,7 +209,12 @@ impl Stub {
 
     /// The same, allowing so many streams at once on a connection.
     pub async fn with_streams(max_streams: u32) -> Self {
-        Stub::new(max_streams, None).await
+        Stub::new("127.0.0.1:0", max_streams, None).await
+    }
+
+    /// The same at this address.
+    pub async fn start_at(address: &str) -> Self {
+        Stub::new(address, 100, None).await
     }
 
     /// On its first connection it does what `script` says, frame by frame; on all others what it usually does.
@@ -209,11 +222,11 @@ impl Stub {
     where
         S: Future<Output = ()> + 'static,
     {
-        Stub::new(100, Some(Box::new(|frames, root| Box::pin(script(frames, root))))).await
+        Stub::new("127.0.0.1:0", 100, Some(Box::new(|frames, root| Box::pin(script(frames, root))))).await
     }
 
-    async fn new(max_streams: u32, first: Option<Script>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    async fn new(address: &str, max_streams: u32, first: Option<Script>) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let stub = Stub(Rc::new(Inner {
             root: format!("http://{}", listener.local_addr().unwrap()),
             max_streams,
@@ -356,6 +369,7 @@ async fn exchange(
     let received = Received {
         connection,
         method: head.method.to_string(),
+        authority: head.uri.authority().map(ToString::to_string).unwrap_or_default(),
         path,
         headers: head.headers,
         body,

@@ -312,3 +312,22 @@ fn missed(error: &hyper::Error) -> Missed {
         None => Missed::Lost(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_26_a_port_that_is_not_said_is_that_of_http() {
+        for (authority, host, port) in [
+            ("udm.example", "udm.example", 80),
+            ("UDM.Example:80", "UDM.Example", 80),
+            ("127.0.0.1:7712", "127.0.0.1", 7712),
+            ("[::1]", "[::1]", 80),
+            ("[::1]:7003", "[::1]", 7003),
+        ] {
+            let peer = Peer::new(authority).expect(authority);
+            assert_eq!((peer.host.as_str(), peer.port), (host, port), "{authority}");
+        }
+    }
+}

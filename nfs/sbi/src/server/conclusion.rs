@@ -88,6 +88,8 @@ impl Front {
         }
         let detail = deadline.explain(self.now(), &self.party.env.clock);
         self.party.emit(Kind::RequestRefusedLate, self.facts(arrival).detail(detail.clone()).status(504));
+        // Several on the way may answer so, and a proxy may replace `Server`.
+        let detail = format!("{}: {detail}", self.party.signature());
         let not_forwarded = self.party.nf_type == NfType::Scp && passed_on == PassedOn::ToNobody;
         let problem = ProblemDetails { not_forwarded, ..ProblemDetails::new(Cause::TimedOutRequest, detail) };
         let mut refusal = problem_response(&problem);
