@@ -12,6 +12,7 @@ mod doctor;
 mod foreign_tools;
 mod four_nfs;
 mod help_and_usage;
+mod intermediaries;
 mod lab;
 mod nf_start;
 mod nf_stop;

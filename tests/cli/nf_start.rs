@@ -1,6 +1,6 @@
 //! `mock5g nf TYPE`: where it listens, what it hands out, and what it starts without.
 
-use super::support::{Core, NfProcess, Protocol, json_create, mock5g, request, wait_until};
+use super::support::{Core, NfProcess, Protocol, free_address, json_create, mock5g, request, wait_until};
 use std::net::TcpListener;
 
 const TYPES: [&str; 5] = ["amf", "smf", "udm", "udr", "nrf"];
@@ -81,11 +81,6 @@ fn an_advertised_api_root_is_what_others_are_told() {
     assert_eq!(created.status, 201, "{created:?}");
     let told = created.header("location");
     assert!(told.starts_with("http://smf.example:8080/nsmf-pdusession/v1/sm-contexts/"), "{told}");
-}
-
-/// An address that nobody listens at.
-fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 #[test]
@@ -179,7 +174,7 @@ fn an_smf_without_a_udm_says_what_it_lacks() {
 /// In any order: the consumer first, then its producer, the NRF last.
 #[test]
 fn nfs_that_know_an_nrf_alone_find_one_another_once_it_is_there() {
-    let place = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let place = free_address();
     let root = format!("http://{place}");
     let smf = NfProcess::start("smf", &["--nrf", &root]);
     let ready = |nf: &NfProcess| request(Protocol::H2c, "GET", &format!("{}/readyz", nf.admin()), "", b"");
@@ -225,4 +220,19 @@ fn nfs_that_know_an_scp_alone_reach_one_another_through_it() {
     assert!(scp.count("upstream.sent") > 4, "it passed on what the SMF and the UDM sent");
     assert_eq!(smf.stop("TERM").code, Some(0));
     assert_eq!(udm.held(), [""; 0], "the SMF released where it had made it");
+}
+
+/// Case 38: two of one configuration, as `--scale smf=2` starts them.
+#[test]
+fn case_38_two_processes_of_one_configuration_have_ids_of_their_own() {
+    let nrf = NfProcess::start("nrf", &[]);
+    let smfs = [1, 2].map(|_| NfProcess::start("smf", &["--nrf", nrf.sbi()]));
+    for smf in &smfs {
+        wait_until("it is registered", || smf.count("nrf.registered") == 1);
+    }
+    let search = "/nnrf-disc/v1/nf-instances?target-nf-type=SMF&requester-nf-type=AMF";
+    let found = request(Protocol::H2c, "GET", &format!("{}{search}", nrf.sbi()), "", b"").json();
+    let ids: Vec<_> = found["nfInstances"].as_array().unwrap().iter().map(|nf| &nf["nfInstanceId"]).collect();
+    assert!(ids.len() == 2 && ids[0] != ids[1], "{found}");
+    assert_eq!(nrf.count("nf.moved"), 0);
 }

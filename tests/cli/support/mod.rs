@@ -16,9 +16,15 @@ pub use http::{Answer, Protocol, request, try_request};
 pub use oracle::exchanges;
 pub use process::{NfProcess, mock5g, wait_until};
 pub use temp::TempDir;
-pub use tool::{Curl, tool};
+pub use tool::{Curl, Service, tool};
 
+use std::net::TcpListener;
 use std::time::Duration;
 
 /// How long anything is waited for: longer than any timer of an NF.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An address that nobody listens at.
+pub fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}

@@ -3,11 +3,19 @@
 use super::{Answer, PATIENCE, Protocol};
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 /// A tool of the Debian package `package`. Where it is not installed, this is said and the test skipped; with CI=true
 /// it fails.
 pub fn tool(name: &str, package: &str) -> Option<assert_cmd::Command> {
-    let Some(path) = found(name) else {
+    let mut command = assert_cmd::Command::new(installed(name, package)?);
+    command.timeout(PATIENCE);
+    Some(command)
+}
+
+fn installed(name: &str, package: &str) -> Option<PathBuf> {
+    let path = found(name);
+    if path.is_none() {
         assert!(
             std::env::var_os("CI").is_none_or(|ci| ci != "true"),
             "{name} is not installed: apt-get install {package}"
@@ -17,16 +25,34 @@ pub fn tool(name: &str, package: &str) -> Option<assert_cmd::Command> {
             std::io::stderr(),
             "skipped: {name} is not installed; with the Debian package {package} this runs"
         );
-        return None;
-    };
-    let mut command = assert_cmd::Command::new(path);
-    command.timeout(PATIENCE);
-    Some(command)
+    }
+    path
 }
 
 fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
+    // Where servers are, which not everybody has in the path.
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// A tool that serves until it is dropped.
+pub struct Service(Child);
+
+impl Service {
+    /// Starts it, if it is installed here.
+    pub fn start(name: &str, package: &str, arguments: &[String]) -> Option<Self> {
+        let mut command = Command::new(installed(name, package)?);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Some(Service(command.spawn().unwrap()))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// curl, as a client.
