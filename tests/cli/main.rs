@@ -4,6 +4,7 @@
 //! integration tests of the package that owns a binary does cargo build the binary first and say where it is.
 #![allow(clippy::unwrap_used)]
 
+mod abandoned_streams;
 mod bad_journals;
 mod cancelled_requests;
 mod crashes;

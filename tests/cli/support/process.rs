@@ -146,6 +146,26 @@ impl NfProcess {
         }
     }
 
+    /// How many events of a kind there were since its start, as `/metrics` has it.
+    pub fn events(&self, kind: &str) -> usize {
+        let metrics = request(Protocol::H2c, "GET", &format!("{}/metrics", self.admin()), "", b"");
+        let metrics = String::from_utf8(metrics.body).unwrap();
+        let of_kind = metrics.lines().filter(|line| line.contains(&format!("\"{kind}\"")));
+        of_kind.filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok()).sum()
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How many sockets it has open.
+    pub fn sockets(&self) -> usize {
+        let files = std::fs::read_dir(format!("/proc/{}/fd", self.id())).unwrap().map_while(Result::ok);
+        let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+    }
+
     /// What it said on stderr so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
