@@ -18,6 +18,10 @@ const OF_A_CONNECTION: [HeaderName; 6] = [
 
 /// Takes out what is said to the next hop alone.
 pub(crate) fn end_of_connection(headers: &mut HeaderMap) {
+    let said = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<HeaderName> =
+        said.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect();
+    named.iter().for_each(|name| drop(headers.remove(name)));
     OF_A_CONNECTION.iter().for_each(|name| drop(headers.remove(name)));
 }
 
@@ -33,11 +37,8 @@ pub(crate) fn pass_back(
     end_of_connection(headers);
     headers.append(VIA, via.clone());
     // A consumer that called the SCP could not resolve it.
-    let relative = headers
-        .get(LOCATION)
-        .and_then(|value| value.to_str().ok())
-        .filter(|location| !location.contains("://"));
-    if let Some(Ok(absolute)) = relative.map(|location| HeaderValue::from_str(&resolve(uri, location))) {
+    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+    if let Some(Ok(absolute)) = location.map(|location| HeaderValue::from_str(&resolve(uri, location))) {
         headers.insert(LOCATION, absolute);
     }
     if !is_chosen {
@@ -63,7 +64,8 @@ mod tests {
         let passed = |location: Option<&'static str>, is_chosen| {
             let mut headers = HeaderMap::new();
             headers.insert("retry-after", HeaderValue::from_static("3"));
-            headers.insert(CONNECTION, HeaderValue::from_static("keep-alive"));
+            headers.insert(CONNECTION, HeaderValue::from_static("keep-alive, X-Of-Hop"));
+            headers.insert("x-of-hop", HeaderValue::from_static("1"));
             location
                 .into_iter()
                 .for_each(|location| drop(headers.insert(LOCATION, HeaderValue::from_static(location))));
@@ -77,8 +79,8 @@ mod tests {
             (&HeaderValue::from_static("nfinst=7"), &HeaderValue::from_static("http://udm:7712"))
         );
         assert_eq!(
-            (&chosen["retry-after"], &chosen[VIA], chosen.get(CONNECTION)),
-            (&HeaderValue::from_static("3"), &HeaderValue::from_static("2.0 SCP-1"), None)
+            (&chosen["retry-after"], &chosen[VIA], chosen.get(CONNECTION), chosen.get("x-of-hop")),
+            (&HeaderValue::from_static("3"), &HeaderValue::from_static("2.0 SCP-1"), None, None)
         );
         let named = passed(Some("http://other/9"), false);
         assert_eq!(

@@ -8,6 +8,7 @@ use crate::support::{
 };
 use http::Method;
 use mock5g::lab::{Builder, Lab, PduSession};
+use nrf::HeartBeats;
 use sbi::client::Call;
 use sbi::event::{Event, Kind};
 use sbi::fault::{Effect, Rule, Spoilt};
@@ -241,4 +242,29 @@ async fn an_smf_that_looks_at_no_deadline_answers_too_late_through_an_scp() {
     lab.wait_for("the late answer", is("amf", Kind::ResponseLate)).await;
     let verdict = lab.expect_nothing_hanging().await;
     assert!(verdict.released > 0, "{verdict:?}");
+}
+
+#[actix::test]
+async fn who_is_bound_serves_what_its_target_cannot() {
+    let lab = Lab::builder()
+        .with_nrf(HeartBeats { interval_s: 1 })
+        .through_scps(1, false)
+        .only(&[NfType::Nrf, NfType::Scp, NfType::Udm])
+        .start()
+        .await;
+    lab.until_registered().await;
+    let udm = lab.process().nf("udm").unwrap().party.instance_id;
+    let path = "/nudm-sdm/v2/imsi-001010000000001/am-data";
+    let get = |binding: &str| {
+        let call = Call::get(format!("{}{path}", lab.api_root("scp"))).header(TARGET, "http://127.0.0.1:9");
+        call.header("3gpp-Sbi-Routing-Binding", binding)
+    };
+    let bound = send(&lab, get(&format!("bl=nf-instance; nfinst={udm}; servname=nudm-sdm"))).await;
+    assert_eq!(bound.status, 200, "{bound:?}");
+    assert_eq!(bound.headers["3gpp-sbi-target-apiroot"], lab.api_root("udm"), "who was chosen is said");
+    let stranger = send(&lab, get("bl=nf-instance; nfinst=00000000-0000-0000-0000-000000000000")).await;
+    assert_504(&stranger, false, "TARGET_NF_NOT_REACHABLE");
+    let unbound = send(&lab, get("bl=planet")).await;
+    assert_504(&unbound, false, "TARGET_NF_NOT_REACHABLE");
+    lab.stop().await;
 }

@@ -235,9 +235,11 @@ impl<'a> Site<'a> {
 
     /// The SCP of an NF: the one that it was told of, else the one here if it is to call through one.
     fn scp(&self, plan: &Plan) -> Option<ScpLink> {
-        let indirect = plan.indirect?;
+        let told = plan.peers.get(&NfType::Scp);
+        // Those of one process know one another.
+        let indirect = plan.indirect.or_else(|| told.map(|_| Indirect::C))?;
         let here = self.here.get(&NfType::Scp).filter(|_| plan.nf_type != NfType::Scp);
-        let root = plan.peers.get(&NfType::Scp).or(here).filter(|_| plan.nf_type != NfType::Nrf)?;
+        let root = told.or(here).filter(|_| plan.nf_type != NfType::Nrf)?;
         Some(ScpLink::new(root.as_str(), indirect == Indirect::D))
     }
 

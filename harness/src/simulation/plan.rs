@@ -183,7 +183,10 @@ impl Plan {
             restamping: dice.between(0, 3),
             model,
         });
+        let mut max_latency_ms = max_latency_ms;
         if let Some(hops) = hops {
+            // A way of several hops takes as long as a direct one, so that what fits into the timers is the same.
+            max_latency_ms = max_latency_ms.div_ceil(hops.count as u64 + 1);
             whats.push(What::Through(hops));
             // Whom an SCP finds is its choice: there is one of each.
             whats.retain(|what| hops.model == Indirect::C || !matches!(what, What::SecondSmf));

@@ -1,6 +1,7 @@
 //! The headers by which an SCP or SEPP finds its way, TS 29.500 §5.2.3.2 and §6.10 (Rel-17).
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
 use std::time::Duration;
 
 /// The apiRoot of the producer that a request is for, TS 29.500 §5.2.3.2.4 (Rel-17).
@@ -47,7 +48,8 @@ pub fn read_api_root(value: &HeaderValue) -> Result<String, String> {
     Ok(format!("http://{authority}{}", prefix.trim_end_matches('/')))
 }
 
-/// The parameters of a delegated discovery, in the order of their names; none if there is no `target-nf-type`.
+/// The parameters of a delegated discovery, in the order of their names. There are NFs that percent-encode their values, as in a
+/// query: both forms mean the same.
 ///
 /// # Errors
 /// Which header is wrong, and what is.
@@ -57,7 +59,10 @@ pub fn read_discovery(headers: &HeaderMap) -> Result<Vec<(String, String)>, (Str
         let Some(parameter) = name.as_str().strip_prefix(DISCOVERY_PREFIX) else { continue };
         let text =
             value.to_str().map_err(|_| (name.to_string(), "expected visible ASCII characters".to_owned()))?;
-        parameters.push((parameter.to_owned(), text.trim().to_owned()));
+        let plain = percent_decode_str(text.trim()).decode_utf8();
+        let plain =
+            plain.map_err(|_| (name.to_string(), "expected UTF-8 where it is percent-encoded".to_owned()))?;
+        parameters.push((parameter.to_owned(), plain.into_owned()));
     }
     parameters.sort();
     Ok(parameters)
@@ -124,6 +129,19 @@ mod tests {
             assert!(refused.contains("expected"), "{text}: {refused}");
         }
         assert!(read_api_root(&HeaderValue::from_bytes(b"http://\xff").expect("a header value")).is_err());
+    }
+
+    #[test]
+    fn a_percent_encoded_search_means_what_a_plain_one_does() {
+        let read = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("3gpp-sbi-discovery-snssais", HeaderValue::from_static(value));
+            read_discovery(&headers).map_err(|(name, _)| name)
+        };
+        let expected = Ok(vec![("snssais".to_owned(), "[{\"sst\":1}]".to_owned())]);
+        assert_eq!(read("[{\"sst\":1}]"), expected);
+        assert_eq!(read("%5B%7B%22sst%22%3A1%7D%5D"), expected);
+        assert_eq!(read("%ff"), Err("3gpp-sbi-discovery-snssais".to_owned()));
     }
 
     #[test]
