@@ -24,6 +24,8 @@ mod done_rules;
 mod drop_mode;
 mod foreign_networks;
 mod forgetting;
+mod hostile_registrations;
+mod hostile_targets;
 mod http1;
 mod irrevocable;
 mod late_answers;

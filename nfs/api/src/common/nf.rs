@@ -3,6 +3,7 @@
 use super::Malformed;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use std::net::Ipv6Addr;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
@@ -52,12 +53,26 @@ pub fn expect_callback(pointer: &str, uri: &str) -> Result<(), ProblemDetails> {
     let rest = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     let printable = uri.bytes().all(|byte| byte.is_ascii_graphic());
-    if !host.is_empty() && printable && uri.len() <= MAX_CALLBACK_BYTES {
+    if is_callable(host) && printable && uri.len() <= MAX_CALLBACK_BYTES {
         return Ok(());
     }
     let expected = format!("expected an absolute http URI of at most {MAX_CALLBACK_BYTES} bytes");
     let param = InvalidParam::body(pointer, expected.clone());
     Err(ProblemDetails::new(Cause::MandatoryIeIncorrect, expected).with_param(param))
+}
+
+/// Whether a host and perhaps a port could be called: IPv6 in brackets, RFC 3986 §3.2.2, and a port that is one.
+fn is_callable(authority: &str) -> bool {
+    let (_, at) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (is_host, port) = match at.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, port)) => (address.parse::<Ipv6Addr>().is_ok(), port),
+        None => {
+            let (host, port) = at.split_at(at.find(':').unwrap_or(at.len()));
+            (!host.is_empty() && !host.contains(['[', ']']), port)
+        }
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    is_host && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
 /// Names the binary part of a multipart message, TS 29.571 §5.4.4 (Rel-17).
@@ -81,11 +96,22 @@ mod tests {
 
     #[test]
     fn a_callback_is_an_absolute_http_uri() {
-        for good in ["http://amf/x", "https://[::1]:7/a?b=c", "http://10.0.0.1"] {
+        for good in
+            ["http://amf/x", "https://[::1]:7/a?b=c", "http://[::1]", "http://10.0.0.1", "http://u@amf:80/"]
+        {
             assert!(expect_callback("/callbackReference", good).is_ok(), "{good}");
         }
         let long = format!("http://amf/{}", "x".repeat(MAX_CALLBACK_BYTES));
-        for bad in ["", "/x", "http://", "http:///x", "ftp://x", "not a uri \0", "http://a b", &long] {
+        let hosts = [
+            "http://::1/x",
+            "http://::1:80/x",
+            "http://[::1/x",
+            "http://amf:port/",
+            "http://amf:0/",
+            "http://amf:/",
+        ];
+        let bad = ["", "/x", "http://", "http:///x", "ftp://x", "not a uri \0", "http://a b", &long];
+        for bad in bad.into_iter().chain(hosts) {
             assert!(expect_callback("/callbackReference", bad).is_err(), "{bad}");
         }
     }
