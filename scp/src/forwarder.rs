@@ -16,7 +16,7 @@ use sbi::event::Kind;
 use sbi::fault::{Effect, On, Spoilt, Subject};
 use sbi::nrf::{NotFound, Producer, Query};
 use sbi::party::{Party, Served};
-use sbi::problem::{Cause, ProblemDetails};
+use sbi::problem::{Cause, ProblemDetails, Progress};
 use sbi::release::made_by;
 use sbi::server::{self, Delivery, Outcome, PassedOn, RequestBody, RequestKind, Shards};
 use std::cell::RefCell;
@@ -135,7 +135,7 @@ impl Forwarder {
         let budget = Budget::own(passing.until.saturating_duration_since(now), now);
         let found = self.client.discover(&passing.served, query, &budget).await;
         let problem = |why: NotFound| match why {
-            _ if self.is_over(passing) => Unanswered::TimedOut(PassedOn::ToNobody),
+            _ if self.is_over(passing) => Unanswered::TimedOut(PassedOn::NO),
             NotFound::Nobody => Unanswered::own(Cause::NfDiscoveryFailure, why.to_string()),
             NotFound::Refused(_) => Unanswered::own(Cause::InvalidDiscoveryParam, why.to_string()),
             NotFound::NoNrf | NotFound::Silent(_) => Unanswered::own(Cause::NrfNotReachable, why.to_string()),
@@ -164,7 +164,7 @@ impl Forwarder {
             };
             match no_answer {
                 NoAnswer::NotSent(_) if self.is_over(passing) => {
-                    return Err(Unanswered::TimedOut(PassedOn::ToNobody));
+                    return Err(Unanswered::TimedOut(PassedOn::NO));
                 }
                 NoAnswer::NotSent(unreachable) if passing.body.is_untouched() => why = unreachable,
                 no_answer => return Err(self.silence(passing, &producer, &no_answer)),
@@ -176,10 +176,12 @@ impl Forwarder {
 
     /// What is said when a producer that may have seen the request does not answer it.
     fn silence(&self, passing: &Passing, producer: &Producer, no_answer: &NoAnswer) -> Unanswered {
-        let passed_on = match HeaderValue::from_str(&producer.root) {
-            Ok(root) if self.party.scp.is_none() => PassedOn::To(root),
-            _ => PassedOn::Further,
+        let progress = match no_answer {
+            NoAnswer::Unknown { ended: true, .. } if self.party.scp.is_none() => Progress::Ended,
+            _ => Progress::Pending,
         };
+        let root = HeaderValue::from_str(&producer.root).ok();
+        let passed_on = PassedOn { progress, to: root.filter(|_| self.party.scp.is_none()) };
         if self.is_over(passing) {
             return Unanswered::TimedOut(passed_on);
         }

@@ -1,8 +1,7 @@
 //! Why there is no answer of a producer to pass back, and what the SCP says instead.
 
-use http::HeaderValue;
 use sbi::header::TARGET_API_ROOT;
-use sbi::problem::{Cause, ProblemDetails};
+use sbi::problem::{Cause, ProblemDetails, Progress};
 use sbi::server::{Outcome, PassedOn};
 
 /// Why there is no answer to pass back.
@@ -23,13 +22,14 @@ impl Unanswered {
 impl Unanswered {
     /// Whether the target could not be reached, and nobody has seen the request: another one may serve it.
     pub(crate) fn may_be_repeated(&self) -> bool {
-        matches!(self, Unanswered::Problem(problem, PassedOn::ToNobody) if problem.is(Cause::TargetNfNotReachable))
+        matches!(self, Unanswered::Problem(problem, PassedOn { progress: Progress::No, .. })
+            if problem.is(Cause::TargetNfNotReachable))
     }
 }
 
 impl From<ProblemDetails> for Unanswered {
     fn from(problem: ProblemDetails) -> Self {
-        Unanswered::Problem(problem, PassedOn::ToNobody)
+        Unanswered::Problem(problem, PassedOn::NO)
     }
 }
 
@@ -39,16 +39,13 @@ impl From<Unanswered> for Outcome {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
             Unanswered::TimedOut(passed_on) => Outcome::TimedOut(passed_on),
-            Unanswered::Problem(problem, PassedOn::ToNobody) => Outcome::problem(&problem.not_forwarded()),
-            Unanswered::Problem(problem, PassedOn::Further) => Outcome::problem(&problem),
-            Unanswered::Problem(problem, PassedOn::To(root)) => asked(Outcome::problem(&problem), root),
+            Unanswered::Problem(problem, PassedOn { progress, to }) => {
+                let mut outcome = Outcome::problem(&problem.passed_on(progress));
+                if let (Outcome::Answer(answer), Some(root)) = (&mut outcome, to) {
+                    answer.headers_mut().insert(TARGET_API_ROOT, root);
+                }
+                outcome
+            }
         }
     }
-}
-
-fn asked(mut outcome: Outcome, root: HeaderValue) -> Outcome {
-    if let Outcome::Answer(answer) = &mut outcome {
-        answer.headers_mut().insert(TARGET_API_ROOT, root);
-    }
-    outcome
 }

@@ -47,6 +47,7 @@ async fn who_takes_a_late_answer_gets_it_and_who_does_not_gets_a_504() {
     let create = || call(&lab, Method::POST, &stub, SUBSCRIPTIONS).pair(0, "200");
     let refused = send(&lab, create()).await;
     assert_504_t(&refused, false);
+    assert_eq!(problem(&refused, false)["passedOn"], "pending");
     assert!(refused.is_silence(), "nothing is known of the producer: {refused:?}");
     let answer = send(&lab, create().header(LATE_ANSWER.as_str(), "30000")).await;
     assert_eq!((answer.status.as_u16(), answer.location()), (201, Some(&*location(&stub))));
@@ -75,11 +76,12 @@ async fn an_scp_says_what_it_passed_on_to_nobody() {
         .header(TARGET, "http://127.0.0.1:9");
     for sent in [late, nobody] {
         let answer = send(&lab, sent).await;
-        assert_eq!(problem(&answer, false)["notForwarded"], true);
+        assert_eq!(problem(&answer, false)["passedOn"], "no");
         assert!(!answer.is_silence(), "{answer:?}");
     }
     let lost = send(&lab, call(&lab, Method::POST, &stub, SUBSCRIPTIONS)).await;
     assert_504(&lost, false, "TARGET_NF_NOT_REACHABLE");
+    assert_eq!(problem(&lost, false)["passedOn"], "ended");
     assert!(lost.is_silence() && lost.headers["3gpp-sbi-target-apiroot"] == stub.root(), "{lost:?}");
 }
 

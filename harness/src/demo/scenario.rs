@@ -104,8 +104,7 @@ async fn late_on_receipt(lab: &Lab) -> Result<(), String> {
 async fn late_answer(lab: &Lab) -> Result<(), String> {
     lab.fault(late_registration());
     expect_outcome(lab, PduSession::default().max_rsp_time_ms(MAX_RSP_TIME_MS), "gave_up").await?;
-    // An SCP on the way hears it instead of the AMF.
-    let heard = |e: &Event| matches!(&*e.nf, "amf" | "scp") && e.event == Kind::ResponseLate;
+    let heard = |e: &Event| &*e.nf == "amf" && e.event == Kind::ResponseLate;
     lab.wait_for("a late answer to the AMF", heard).await;
     Ok(())
 }

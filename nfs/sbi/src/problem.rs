@@ -192,10 +192,21 @@ pub struct ProblemDetails {
     /// Which parameters are wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid_params: Vec<InvalidParam>,
-    /// An SCP of ours says so of a request that it certainly passed on to nobody: there is nothing to look for (our choice; an
-    /// attribute of our own).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub not_forwarded: bool,
+    /// How far an SCP of ours came with a request that it has no answer to (our choice; an attribute of our own).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_on: Option<Progress>,
+}
+
+/// How far an SCP came with a request that it has no answer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Progress {
+    /// Nobody got it: there is nothing to look for.
+    No,
+    /// Its producer got it, and has ended the exchange.
+    Ended,
+    /// Its producer got it, and may still be at it.
+    Pending,
 }
 
 /// The media type of [`ProblemDetails`].
@@ -215,7 +226,7 @@ impl ProblemDetails {
             detail: Some(detail.into()),
             cause: None,
             invalid_params: Vec::new(),
-            not_forwarded: false,
+            passed_on: None,
         }
     }
 
@@ -226,10 +237,10 @@ impl ProblemDetails {
         self
     }
 
-    /// The same, of a request that was passed on to nobody.
+    /// The same, of a request that was passed on so far.
     #[must_use]
-    pub fn not_forwarded(self) -> Self {
-        ProblemDetails { not_forwarded: true, ..self }
+    pub fn passed_on(self, progress: Progress) -> Self {
+        ProblemDetails { passed_on: Some(progress), ..self }
     }
 
     /// The HTTP status to answer with; a problem that names none or an impossible one is a 500.

@@ -3,7 +3,7 @@
 use super::written_call::WrittenCall;
 use crate::header::{CALLBACK, Pair, SenderTimestamp};
 use crate::party::NfType;
-use crate::problem::{Cause, ProblemDetails};
+use crate::problem::{Cause, ProblemDetails, Progress};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
@@ -169,6 +169,11 @@ impl Answer {
             }
     }
 
+    /// Whether an intermediary that has no answer knows that none will come.
+    pub(crate) fn is_the_end(&self) -> bool {
+        self.problem().passed_on == Some(Progress::Ended)
+    }
+
     fn is_an_intermediarys(&self) -> bool {
         INTERMEDIARIES.iter().any(|of| self.is_signed(of))
     }
@@ -188,7 +193,7 @@ impl Answer {
 
     fn was_not_forwarded(&self) -> bool {
         let problem = self.problem();
-        problem.not_forwarded || NOT_FORWARDED.iter().any(|cause| problem.is(*cause))
+        problem.passed_on == Some(Progress::No) || NOT_FORWARDED.iter().any(|cause| problem.is(*cause))
     }
 
     /// Whether this is 504 `TIMED_OUT_REQUEST`.
@@ -302,7 +307,7 @@ mod tests {
             assert!(said(timeout, server, timed_out) && said(bad, server, ""), "{server}");
             assert!(!said(StatusCode::SERVICE_UNAVAILABLE, server, ""));
             assert!(!said(timeout, server, r#"{"cause":"NRF_NOT_REACHABLE"}"#));
-            assert!(!said(timeout, server, r#"{"cause":"TARGET_NF_NOT_REACHABLE","notForwarded":true}"#));
+            assert!(!said(timeout, server, r#"{"cause":"TARGET_NF_NOT_REACHABLE","passedOn":"no"}"#));
         }
         assert!(said(bad, "nghttpx", "<html>") && said(timeout, "", ""));
         for (server, body) in [("UDM-1", timed_out), ("", timed_out), ("UDM-1", ""), ("UDM:\"7\"", "")] {

@@ -369,8 +369,10 @@ fn root_of_service(profile: &Value, service: &Value) -> Option<String> {
         .or_else(|| first(profile, "ipv4Addresses"))
         .or_else(|| first(profile, "ipv6Addresses").map(v6))
         .or_else(|| text(profile, "fqdn"))?;
-    let port =
-        end_point.and_then(|at| at.get("port")?.as_u64()).map(|port| format!(":{port}")).unwrap_or_default();
+    // Without a port it is the same place: one place has one name.
+    let usual = if scheme == "https" { 443 } else { 80 };
+    let port = end_point.and_then(|at| at.get("port")?.as_u64()).filter(|port| *port != usual);
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
     let prefix = text(service, "apiPrefix").unwrap_or_default();
     let prefix = prefix.trim_matches('/');
     let slash = if prefix.is_empty() { "" } else { "/" };
@@ -394,7 +396,7 @@ mod tests {
             (json!({"ipEndPoints": [{"ipv4Address": "10.0.0.1", "port": 7777}]}), "http://10.0.0.1:7777"),
             (
                 json!({"ipEndPoints": [{"ipv6Address": "::1", "port": 80}], "apiPrefix": "/a/"}),
-                "http://[::1]:80/a",
+                "http://[::1]/a",
             ),
             (json!({"ipEndPoints": [{"port": 90}]}), "http://10.0.0.9:90"),
             (json!({"fqdn": "sdm.lab", "scheme": "https"}), "https://sdm.lab"),

@@ -307,6 +307,10 @@ impl Exchange {
         match &outcome {
             Ok(answer) if answer.is_silence() && !planted!(TrustGateways) => {
                 self.ledger.sent_to(self.id, answer);
+                if answer.is_the_end() {
+                    let why = "its producer has ended the exchange with an SCP".into();
+                    return Err(NoAnswer::Unknown { why, ended: true });
+                }
             }
             Err(NoAnswer::Unknown { ended: false, .. }) => {}
             _ => return outcome,

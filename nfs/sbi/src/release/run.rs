@@ -202,7 +202,7 @@ impl Ledger {
         let Some(settle) = self.with(id, |e| e.intent.settle.clone())? else {
             return Some(Fact::ReleaseFailed);
         };
-        if self.may_be_anywhere(id) && self.0.client.party().policy.release.lost != LostCreates::Repeat {
+        if self.may_be_anywhere(id) {
             return Some(Fact::CannotBeFound);
         }
         match *settle {
@@ -214,8 +214,12 @@ impl Ledger {
         }
     }
 
-    /// Whether it is not known which producer an SCP has asked: another one says nothing of what that one has.
+    /// Whether it is not known which producer an SCP has asked: another one says nothing of what that one has, unless the
+    /// operator says that they know of one another's.
     fn may_be_anywhere(&self, id: ObligationId) -> bool {
+        if self.0.client.party().policy.release.lost == LostCreates::Repeat {
+            return false;
+        }
         self.with(id, |e| e.intent.place.uri().is_none() && is_stand_in(e.intent.place.target()))
             .unwrap_or(false)
     }

@@ -25,7 +25,7 @@ impl Front {
             }
             Outcome::Answer(answer) if self.is_over(arrival) && !is_last_word(arrival, &answer) => {
                 self.undeliverable(arrival, answer, "its client's time is over").await;
-                self.refuse(arrival, PassedOn::ToNobody).await
+                self.refuse(arrival, PassedOn::NO).await
             }
             Outcome::Answer(answer) => self.answer(arrival, answer, gone).await,
             Outcome::TimedOut(passed_on) => self.refuse(arrival, passed_on).await,
@@ -90,12 +90,11 @@ impl Front {
         self.party.emit(Kind::RequestRefusedLate, self.facts(arrival).detail(detail.clone()).status(504));
         // Several on the way may answer so, and a proxy may replace `Server`.
         let detail = format!("{}: {detail}", self.party.signature());
-        let not_forwarded = self.party.nf_type == NfType::Scp && passed_on == PassedOn::ToNobody;
-        let problem = ProblemDetails { not_forwarded, ..ProblemDetails::new(Cause::TimedOutRequest, detail) };
+        let said = Some(passed_on.progress).filter(|_| self.party.nf_type == NfType::Scp);
+        let problem =
+            ProblemDetails { passed_on: said, ..ProblemDetails::new(Cause::TimedOutRequest, detail) };
         let mut refusal = problem_response(&problem);
-        if let PassedOn::To(root) = passed_on {
-            refusal.headers_mut().insert(TARGET_API_ROOT, root);
-        }
+        passed_on.to.into_iter().for_each(|root| drop(refusal.headers_mut().insert(TARGET_API_ROOT, root)));
         Ok(self.shape(arrival, refusal).await)
     }
 

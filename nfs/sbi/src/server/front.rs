@@ -11,7 +11,7 @@ use crate::goaway;
 use crate::local::LocalExec;
 use crate::net::STREAM_WINDOW;
 use crate::party::{Party, Served};
-use crate::problem::{Cause, ProblemDetails};
+use crate::problem::{Cause, ProblemDetails, Progress};
 use crate::skew::Ears;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -64,15 +64,18 @@ pub enum Outcome {
     TimedOut(PassedOn),
 }
 
-/// Whom an SCP has passed a request on to, who may still act on it.
+/// How far an SCP came with a request that it has no answer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PassedOn {
-    /// Nobody.
-    ToNobody,
-    /// A producer at this apiRoot.
-    To(HeaderValue),
-    /// The next SCP.
-    Further,
+pub struct PassedOn {
+    /// How far.
+    pub progress: Progress,
+    /// To a producer at this apiRoot; it is not known to whom if the next SCP has found one.
+    pub to: Option<HeaderValue>,
+}
+
+impl PassedOn {
+    /// Not at all.
+    pub const NO: PassedOn = PassedOn { progress: Progress::No, to: None };
 }
 
 impl Outcome {
@@ -83,7 +86,7 @@ impl Outcome {
 
     /// The client has stopped waiting, and nobody else was asked.
     pub fn timed_out() -> Self {
-        Outcome::TimedOut(PassedOn::ToNobody)
+        Outcome::TimedOut(PassedOn::NO)
     }
 }
 
