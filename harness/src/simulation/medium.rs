@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use sbi::journal::{
-    Batch, Crash, Fence, MemoryStore, Opened, Records, RedbStore, SimulatedDisk, Store, StoreError,
+    Batch, Crash, Fence, LoggedStore, MemoryStore, Opened, Records, SimulatedDisk, Store, StoreError,
 };
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -58,7 +58,8 @@ impl Medium {
         match self.kind.clone() {
             Kind::Memory(store) => Box::new(store),
             Kind::Disk(disk) => {
-                let opened = RedbStore::open(move || Ok(disk.open()));
+                let sync = disk.sync();
+                let opened = LoggedStore::open(move || Ok(disk.open()), sync);
                 Box::new(opened.expect("a journal that opens after every crash"))
             }
         }

@@ -62,6 +62,11 @@ impl SimulatedDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// When what is written to it survives.
+    pub fn sync(&self) -> Sync {
+        self.sync
+    }
+
     /// Opens the file.
     pub fn open(&self) -> Opened {
         Opened { crashes: self.state().crashes, disk: self.clone() }

@@ -1,7 +1,9 @@
 //! A journal in a file of its own.
 
 use super::lease::Fence;
-use super::redb_store::{RedbStore, look_through};
+use super::log::{HEAD_BYTES, LOG_BYTES, Log};
+use super::logged_store::{BehindLog, LoggedStore, with_newer};
+use super::redb_store::look_through;
 use super::store::{Batch, Records, Store, StoreError};
 use super::{FORMAT, Identity, Opened, Sync};
 use redb::StorageBackend;
@@ -15,8 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
-/// With what a redb file begins.
-const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
+/// With what a journal begins; zeros follow, and the log.
+const MAGIC: &[u8] = b"mock5g\x1A\n";
+
+/// With what a redb file begins: a journal of format 1 did.
+const REDB_MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// Why a journal could not be opened, and what to do.
 #[derive(Debug)]
@@ -109,20 +114,34 @@ pub fn open_file(directory: &Path, name: &str, sync: Sync) -> Result<Opened, Ope
     }
     let backend = FileBackend { file: Arc::new(file), sync };
     let records = match &new {
-        Some(_) => backend.file.set_len(0).map(|()| Records::new()).map_err(io_failure),
+        Some(_) => begin(&backend).map(|()| Records::new()).map_err(io_failure),
         None => read_untouched(&backend),
     };
     let records = records.map_err(failed)?;
     let file = backend.file.clone();
-    let store = RedbStore::open(move || Ok(backend.clone())).map_err(|error| failed(store_failure(error)))?;
+    let store = LoggedStore::open(move || Ok(backend.clone()), sync);
+    let store = store.map_err(|error| failed(store_failure(error)))?;
     let unpublished = new.map(|new| (new, path.clone()));
     Ok(Opened { store: Box::new(FileStore { store, file, sync, unpublished }), records })
 }
 
+fn begin(backend: &FileBackend) -> io::Result<()> {
+    backend.file.set_len(0)?;
+    backend.write(0, MAGIC)
+}
+
 /// Sees that it is a journal, and whole; nothing is changed in it.
 fn read_untouched(backend: &FileBackend) -> Result<Records, Why> {
-    expect_magic(backend)?;
-    let records = look_through(Untouched::of(backend.clone())).map_err(store_failure)?;
+    let untouched = Untouched::of(backend.clone());
+    let records = match begins_with(backend, REDB_MAGIC)? {
+        true => look_through(untouched).map_err(store_failure)?,
+        false => {
+            expect_head(backend)?;
+            let older = look_through(BehindLog(untouched)).map_err(store_failure)?;
+            let (_, newer) = Log::open(Box::new(backend.clone())).map_err(store_failure)?;
+            with_newer(older, newer)
+        }
+    };
     expect_format(&records)?;
     Ok(records)
 }
@@ -153,13 +172,26 @@ fn store_failure(error: StoreError) -> Why {
     }
 }
 
-fn expect_magic(backend: &FileBackend) -> Result<(), Why> {
-    let mut there = [0; MAGIC.len()];
+fn begins_with(backend: &FileBackend, magic: &[u8]) -> Result<bool, Why> {
+    let mut there = vec![0; magic.len()];
     match backend.file.read_exact_at(&mut there, 0) {
-        Ok(()) if there == MAGIC => Ok(()),
-        Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(Why::NotWritable(error)),
-        _ => Err(Why::Foreign),
+        Ok(()) => Ok(there == magic),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(Why::NotWritable(error)),
     }
+}
+
+/// What comes before the log.
+fn expect_head(backend: &FileBackend) -> Result<(), Why> {
+    if !begins_with(backend, MAGIC)? {
+        return Err(Why::Foreign);
+    }
+    let damaged = |how: &str| Err(Why::Damaged(how.into()));
+    if backend.len().map_err(Why::NotWritable)? <= LOG_BYTES as u64 {
+        return damaged("it ends too early");
+    }
+    let head = [MAGIC, &[0; HEAD_BYTES - MAGIC.len()]].concat();
+    if begins_with(backend, &head)? { Ok(()) } else { damaged("it begins otherwise") }
 }
 
 fn expect_format(records: &Records) -> Result<(), Why> {
@@ -171,9 +203,9 @@ fn expect_format(records: &Records) -> Result<(), Why> {
     }
 }
 
-/// A redb store in a file. A new one gets its name with its first batch.
+/// A store in a file. A new one gets its name with its first batch.
 struct FileStore {
-    store: RedbStore,
+    store: LoggedStore,
     file: Arc<File>,
     sync: Sync,
     unpublished: Option<(PathBuf, PathBuf)>,

@@ -9,6 +9,8 @@ mod disk;
 mod file;
 mod key;
 mod lease;
+mod log;
+mod logged_store;
 mod memory;
 mod redb_store;
 mod store;
@@ -21,6 +23,7 @@ pub use disk::{Crash, SimulatedDisk};
 pub use file::{OpenError, Why, file_of, open_file};
 pub use key::Key;
 pub use lease::{Fence, Lease};
+pub use logged_store::LoggedStore;
 pub use memory::MemoryStore;
 pub use redb_store::RedbStore;
 pub use store::{Batch, Records, Store, StoreError};
@@ -31,8 +34,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The form of the records. A journal of another form is refused.
-pub const FORMAT: u32 = 1;
+/// The form of the file and its records. A journal of another form is refused: 1 had no log.
+pub const FORMAT: u32 = 2;
 
 /// When a journal reaches the disk; `journal.sync`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! One suite for every store, and what each of them survives.
 
+use super::log::LOG_BYTES;
 use super::*;
 use crate::env::Entropy;
 use crate::event::Kind;
@@ -92,7 +93,7 @@ fn a_simulated_disk_holds_to_the_contract() {
         let disk = SimulatedDisk::new(sync, Entropy::from_seed(1));
         hold_to_the_contract(|| {
             let disk = disk.clone();
-            Box::new(RedbStore::open(move || Ok(disk.open())).expect("opened"))
+            Box::new(LoggedStore::open(move || Ok(disk.open()), sync).expect("opened"))
         });
     }
 }
@@ -137,7 +138,8 @@ fn whatever_a_power_loss_tears_what_was_acknowledged_is_there() {
         let (mut expected, mut next) = (BTreeSet::new(), 0);
         for _ in 0..4 {
             let file = disk.clone();
-            let mut store = RedbStore::open(move || Ok(file.open())).expect("it opens after every crash");
+            let mut store =
+                LoggedStore::open(move || Ok(file.open()), Sync::Disk).expect("it opens after every crash");
             let there: BTreeSet<String> = values(&mut store).into_iter().collect();
             assert!(expected.is_subset(&there), "seed {seed}: {:?} is gone", expected.difference(&there));
             assert!(there.len() <= expected.len() + 1, "seed {seed}: {there:?}");
@@ -161,18 +163,23 @@ fn whatever_a_power_loss_tears_what_was_acknowledged_is_there() {
 fn what_a_killed_process_wrote_is_there() {
     let disk = SimulatedDisk::new(Sync::Process, Entropy::from_seed(3));
     let file = disk.clone();
-    let mut store = RedbStore::open(move || Ok(file.open())).expect("opened");
+    let mut store = LoggedStore::open(move || Ok(file.open()), Sync::Process).expect("opened");
     let fence = store.take_over(A, 0, 0).expect("taken over");
     store.write(fence, &Batch::from([put(1, "a")])).expect("written");
     disk.crash(Crash::Process);
     assert!(store.write(fence, &Batch::from([put(2, "b")])).is_err(), "the dead write nothing");
     let file = disk.clone();
-    let mut store = RedbStore::open(move || Ok(file.open())).expect("opened");
+    let mut store = LoggedStore::open(move || Ok(file.open()), Sync::Process).expect("opened");
     assert_eq!(values(&mut store), ["a"]);
 }
 
 fn journal_with_a_record(directory: &Path) -> PathBuf {
-    let mut opened = open_file(directory, "smf", Sync::Disk).expect("opened");
+    journal_with_records(directory, Sync::Disk)
+}
+
+/// With [`Sync::Process`] they are in its log.
+fn journal_with_records(directory: &Path, sync: Sync) -> PathBuf {
+    let mut opened = open_file(directory, "smf", sync).expect("opened");
     let fence = opened.store.take_over(A, 0, 0).expect("taken over");
     let identity = serde_json::to_vec(&identity()).expect("JSON").into();
     let many = (1..500).map(|n| put(n, &"x".repeat(100)));
@@ -229,12 +236,40 @@ fn a_journal_of_another_format_is_left_alone() {
     assert!(matches!(why(&directory), Why::OtherFormat(99)));
 }
 
+/// A journal of format 1 was a database alone.
+#[test]
+fn a_journal_without_a_log_is_of_another_format() {
+    let directory = Directory::new("no-log");
+    let path = file_of(&directory, "smf");
+    let database = redb::Database::create(&path).expect("a database");
+    let older = serde_json::to_vec(&Identity { format: 1, ..identity() }).expect("JSON");
+    let table: redb::TableDefinition<&[u8], &[u8]> = redb::TableDefinition::new("records");
+    let transaction = database.begin_write().expect("begun");
+    transaction
+        .open_table(table)
+        .expect("a table")
+        .insert(&*Key::Identity.to_bytes(), &*older)
+        .expect("there");
+    transaction.commit().expect("written");
+    drop(database);
+    let before = fs::read(&path).expect("read");
+    assert!(matches!(why(&directory), Why::OtherFormat(1)));
+    assert_eq!(fs::read(&path).expect("read"), before);
+}
+
 #[test]
 fn a_journal_that_was_cut_off_is_damaged_and_stays_as_it_is() {
-    let directory = Directory::new("truncated");
-    let path = journal_with_a_record(&directory);
+    for sync in [Sync::Disk, Sync::Process] {
+        cut_off(sync);
+    }
+}
+
+fn cut_off(sync: Sync) {
+    let directory = Directory::new(&format!("truncated-{sync:?}"));
+    let path = journal_with_records(&directory, sync);
     let whole = fs::read(&path).expect("read");
-    for len in [10, 100, 4_096, 5_000, whole.len() / 2, whole.len() - 1] {
+    let in_database = LOG_BYTES + (whole.len() - LOG_BYTES) / 2;
+    for len in [10, 100, 4_096, 5_000, LOG_BYTES, LOG_BYTES + 5_000, in_database, whole.len() - 1] {
         fs::write(&path, &whole[..len]).expect("written");
         let before = fs::read(&path).expect("read");
         assert!(matches!(why(&directory), Why::Damaged(_)), "cut off after {len} bytes");
@@ -247,13 +282,22 @@ fn a_journal_that_was_cut_off_is_damaged_and_stays_as_it_is() {
 /// A flipped bit is found, or hits what is not used: never is a record lost without a word.
 #[test]
 fn a_flipped_bit_is_found_or_harmless() {
-    let directory = Directory::new("flipped");
-    let path = journal_with_a_record(&directory);
+    let in_database = |len| LOG_BYTES..len;
+    flip(Sync::Disk, in_database);
+    let in_log = |_| 0..60_000;
+    flip(Sync::Process, in_log);
+    let anywhere = |len| 0..len;
+    flip(Sync::Process, anywhere);
+}
+
+fn flip(sync: Sync, part: impl Fn(usize) -> std::ops::Range<usize>) {
+    let directory = Directory::new(&format!("flipped-{sync:?}"));
+    let path = journal_with_records(&directory, sync);
     let (whole, entropy) = (fs::read(&path).expect("read"), Entropy::from_seed(5));
-    let mut found = 0;
+    let (mut found, part) = (0, part(whole.len()));
     for _ in 0..120 {
         let mut bytes = whole.clone();
-        let at = entropy.up_to(whole.len() as u64 - 1) as usize;
+        let at = part.start + entropy.up_to(part.len() as u64 - 1) as usize;
         bytes[at] ^= 1 << entropy.up_to(7);
         fs::write(&path, &bytes).expect("written");
         match open_file(&directory, "smf", Sync::Disk) {

@@ -1,0 +1,195 @@
+//! The log of a journal: batches one after the other, in the first [`LOG_BYTES`] of its file.
+//!
+//! A batch takes one write here, where a database writes some ten pages. Whose process is killed while it writes leaves a
+//! beginning of the batch and zeros behind it, since what is not used is all zeros: so what was torn is told from what is
+//! damaged. The last byte of a batch is never zero.
+
+use super::key::Key;
+use super::store::{Batch, StoreError};
+use redb::StorageBackend;
+use std::io;
+
+/// The size of the log, with what a file begins with. Once it is full, the records go into the database.
+pub(super) const LOG_BYTES: usize = 1 << 20;
+
+/// What a file begins with is before the first batch.
+pub(super) const HEAD_BYTES: usize = 4_096;
+
+/// Where a batch may begin: a multiple of this, so that no page begins within its [`Head`].
+const GRAIN: usize = 16;
+
+/// Ends a batch.
+const END: u8 = 0xa5;
+
+/// Says that a record goes.
+const GONE: u32 = u32::MAX;
+
+/// The log of an open journal.
+pub(super) struct Log {
+    backend: Box<dyn StorageBackend>,
+    /// Behind the last batch.
+    end: usize,
+    /// Behind the last byte that may not be zero.
+    zeros_from: usize,
+    /// The batch that is being written; kept for its memory.
+    frame: Vec<u8>,
+}
+
+impl Log {
+    /// Reads what is there, all batches in one. Nothing is changed.
+    pub(super) fn open(backend: Box<dyn StorageBackend>) -> Result<(Self, Batch), StoreError> {
+        let len = usize::try_from(backend.len()?).unwrap_or(LOG_BYTES).min(LOG_BYTES);
+        let mut region = vec![0; len];
+        backend.read(0, &mut region)?;
+        let (batch, end) = read(&region)?;
+        let zeros_from = HEAD_BYTES.max(used(&region));
+        let (end, frame) = (if end < zeros_from { LOG_BYTES } else { end }, Vec::new());
+        Ok((Log { backend, end, zeros_from, frame }, batch))
+    }
+
+    /// Whether nothing is in it, nor of what was torn.
+    pub(super) fn is_clear(&self) -> bool {
+        self.end == HEAD_BYTES
+    }
+
+    /// Appends a batch; `false` if there is no room. After an error there is none until it was cleared.
+    pub(super) fn append(&mut self, batch: &Batch) -> Result<bool, StoreError> {
+        write_frame(&mut self.frame, batch)?;
+        let (at, after) = (self.end, self.end + self.frame.len());
+        if after > LOG_BYTES {
+            return Ok(false);
+        }
+        self.end = LOG_BYTES;
+        self.zeros_from = self.zeros_from.max(after);
+        self.backend.write(at as u64, &self.frame)?;
+        self.end = after;
+        Ok(true)
+    }
+
+    /// Makes room: what was in it is elsewhere by now. Who is killed meanwhile leaves zeros where the first batch began, which
+    /// says that there is none.
+    pub(super) fn clear(&mut self) -> Result<(), StoreError> {
+        self.end = LOG_BYTES;
+        self.backend.write(HEAD_BYTES as u64, &vec![0; self.zeros_from - HEAD_BYTES])?;
+        (self.end, self.zeros_from) = (HEAD_BYTES, HEAD_BYTES);
+        Ok(())
+    }
+}
+
+/// Behind the last byte that is not zero.
+fn used(region: &[u8]) -> usize {
+    region.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+}
+
+/// What stands before the records of a batch.
+struct Head {
+    /// How many bytes the records take.
+    len: u32,
+    /// A sum over them.
+    sum: u64,
+}
+
+impl Head {
+    const BYTES: usize = GRAIN;
+
+    fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&self.len.to_le_bytes());
+        bytes[4..8].copy_from_slice(&(!self.len).to_le_bytes());
+        bytes[8..].copy_from_slice(&self.sum.to_le_bytes());
+        bytes
+    }
+
+    fn of(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let [len, inverse] = [0, 4].map(|at| u32_at(bytes, at).unwrap_or_default());
+        let sum = bytes.last_chunk().map(|sum| u64::from_le_bytes(*sum))?;
+        (len == !inverse).then_some(Head { len, sum })
+    }
+}
+
+/// How many bytes a batch takes whose records take so many: they, and its last byte.
+fn frame_bytes(len: usize) -> usize {
+    (Head::BYTES + len + 1).next_multiple_of(GRAIN)
+}
+
+/// Finds a change of any one word for sure, since each step is undone by one alone; of others all but 1 in 2^64.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks();
+    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let sum = words.iter().fold(bytes.len() as u64, |sum, word| step(sum, u64::from_le_bytes(*word)));
+    rest.iter().fold(sum, |sum, byte| step(sum, u64::from(*byte)))
+}
+
+fn write_frame(frame: &mut Vec<u8>, batch: &Batch) -> Result<(), StoreError> {
+    frame.clear();
+    frame.resize(Head::BYTES, 0);
+    for (key, value) in batch {
+        let key = key.to_bytes();
+        let len = value.as_ref().map_or(Ok(GONE), |value| length(value))?;
+        frame.extend_from_slice(&length(&key)?.to_le_bytes());
+        frame.extend_from_slice(&len.to_le_bytes());
+        frame.extend_from_slice(&key);
+        frame.extend_from_slice(value.as_deref().unwrap_or_default());
+    }
+    let records = &frame[Head::BYTES..];
+    let head = Head { len: length(records)?, sum: sum(records) };
+    frame[..Head::BYTES].copy_from_slice(&head.to_bytes());
+    frame.resize(frame_bytes(head.len as usize), 0);
+    frame.last_mut().into_iter().for_each(|last| *last = END);
+    Ok(())
+}
+
+fn length(bytes: &[u8]) -> Result<u32, StoreError> {
+    let len = u32::try_from(bytes.len()).ok().filter(|len| *len < GONE);
+    len.ok_or_else(|| StoreError::Io(io::ErrorKind::FileTooLarge.into()))
+}
+
+/// All that stands in a log, and where it ends. What was torn while it was written does not count.
+fn read(region: &[u8]) -> Result<(Batch, usize), StoreError> {
+    let (mut batch, mut at) = (Batch::new(), HEAD_BYTES);
+    while let Some(head) = region.get(at..).and_then(<[u8]>::first_chunk::<{ Head::BYTES }>) {
+        if head.iter().all(|byte| *byte == 0) {
+            break;
+        }
+        let head = Head::of(head).ok_or_else(|| damaged(at))?;
+        let after = at + frame_bytes(head.len as usize);
+        // A file that was never written so far has no zeros there: they are as good as there.
+        if after > LOG_BYTES {
+            return Err(damaged(at));
+        }
+        let last = region.get(after - 1).copied().unwrap_or(0);
+        if last == 0 {
+            return if used(region) < after { Ok((batch, at)) } else { Err(damaged(at)) };
+        }
+        let records = &region[at + Head::BYTES..][..head.len as usize];
+        if last != END || sum(records) != head.sum {
+            return Err(damaged(at));
+        }
+        read_records(records, &mut batch).ok_or_else(|| damaged(at))?;
+        at = after;
+    }
+    // One that was being cleared begins with zeros, whatever comes then.
+    if at > HEAD_BYTES && used(region) > at { Err(damaged(at)) } else { Ok((batch, at)) }
+}
+
+fn read_records(mut bytes: &[u8], batch: &mut Batch) -> Option<()> {
+    while !bytes.is_empty() {
+        let (key_len, len) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
+        let (key, rest) = bytes.get(8..)?.split_at_checked(key_len as usize)?;
+        let (value, rest) = match len {
+            GONE => (None, rest),
+            len => rest.split_at_checked(len as usize).map(|(value, rest)| (Some(value), rest))?,
+        };
+        batch.insert(Key::from_bytes(key)?, value.map(|value| value.to_vec().into()));
+        bytes = rest;
+    }
+    Some(())
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn damaged(at: usize) -> StoreError {
+    StoreError::Damaged(format!("what its log has at byte {at} was not written so"))
+}
