@@ -52,6 +52,11 @@ fn report(rates: &[Vec<Rates>; 3]) {
     println!("create rounds with journals, sync: disk / without: {:.2}", ratio(2, |rates| rates.created));
     let (process, disk) = (ratio(1, |rates| rates.whole), ratio(2, |rates| rates.whole));
     println!("created and released: process {process:.2}, disk {disk:.2}");
+    let (process, disk) = (ratio(1, |rates| rates.cpu_us), ratio(2, |rates| rates.cpu_us));
+    let without = median(rates[0].iter().map(|rates| rates.cpu_us));
+    println!(
+        "CPU with / without: process {process:.2}, disk {disk:.2}; {without:.0} us for each session without"
+    );
     let [memory, process, disk] = [0, 1, 2].map(|n| median(rates[n].iter().map(|rates| rates.created)));
     println!(
         "          {memory:.0}, {process:.0} and {disk:.0} sessions established a second by four NFs, {AT_ONCE} at a time; \
@@ -73,10 +78,12 @@ struct Rates {
     created: f64,
     /// Established and released.
     whole: f64,
+    /// CPU time of the process for each, us.
+    cpu_us: f64,
 }
 
 async fn measure(lab: &Lab, rounds: u64) -> Rates {
-    let (mut creating, mut releasing) = (0.0, 0.0);
+    let (mut creating, mut releasing, cpu_before) = (0.0, 0.0, cpu_us());
     for _ in 0..rounds {
         let begin = Instant::now();
         for_each_ue(|ue| async move {
@@ -93,7 +100,17 @@ async fn measure(lab: &Lab, rounds: u64) -> Rates {
         releasing += begin.elapsed().as_secs_f64();
     }
     let sessions = (AT_ONCE * rounds) as f64;
-    Rates { created: sessions / creating, whole: sessions / (creating + releasing) }
+    let cpu_us = (cpu_us() - cpu_before) / sessions;
+    Rates { created: sessions / creating, whole: sessions / (creating + releasing), cpu_us }
+}
+
+/// CPU time of this process so far, us: a tick of Linux is 10 ms for all who ask.
+fn cpu_us() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
+    let after_name = stat.rsplit(')').next().expect("a name");
+    let ticks =
+        after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<f64>().expect("ticks"));
+    ticks.sum::<f64>() * 10_000.0
 }
 
 async fn for_each_ue<T: Future<Output = ()>>(work: impl Fn(u64) -> T) {

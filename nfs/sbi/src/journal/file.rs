@@ -138,8 +138,8 @@ fn read_untouched(backend: &FileBackend) -> Result<Records, Why> {
         false => {
             expect_head(backend)?;
             let older = look_through(BehindLog(untouched)).map_err(store_failure)?;
-            let (_, newer) = Log::open(Box::new(backend.clone())).map_err(store_failure)?;
-            with_newer(older, newer)
+            let newer = Log::open(Box::new(backend.clone())).and_then(|log| log.read());
+            with_newer(older, newer.map_err(store_failure)?)
         }
     };
     expect_format(&records)?;

@@ -6,7 +6,9 @@
 
 use super::key::Key;
 use super::store::{Batch, StoreError};
+use bytes::Bytes;
 use redb::StorageBackend;
+use std::collections::BTreeMap;
 use std::io;
 
 /// The size of the log, with what a file begins with. Once it is full, the records go into the database.
@@ -29,22 +31,23 @@ pub(super) struct Log {
     backend: Box<dyn StorageBackend>,
     /// Behind the last batch.
     end: usize,
-    /// Behind the last byte that may not be zero.
-    zeros_from: usize,
     /// The batch that is being written; kept for its memory.
     frame: Vec<u8>,
 }
 
 impl Log {
-    /// Reads what is there, all batches in one. Nothing is changed.
-    pub(super) fn open(backend: Box<dyn StorageBackend>) -> Result<(Self, Batch), StoreError> {
-        let len = usize::try_from(backend.len()?).unwrap_or(LOG_BYTES).min(LOG_BYTES);
-        let mut region = vec![0; len];
-        backend.read(0, &mut region)?;
-        let (batch, end) = read(&region)?;
-        let zeros_from = HEAD_BYTES.max(used(&region));
-        let (end, frame) = (if end < zeros_from { LOG_BYTES } else { end }, Vec::new());
-        Ok((Log { backend, end, zeros_from, frame }, batch))
+    /// The log at the beginning of a file. Nothing is changed.
+    pub(super) fn open(backend: Box<dyn StorageBackend>) -> Result<Self, StoreError> {
+        let region = region(&*backend)?;
+        let (_, end) = read(&region)?;
+        // Where something was torn nothing can be appended.
+        let end = if end < used(&region) { LOG_BYTES } else { end };
+        Ok(Log { backend, end, frame: Vec::new() })
+    }
+
+    /// What is in it, all batches in one.
+    pub(super) fn read(&self) -> Result<Batch, StoreError> {
+        Ok(read(&region(&*self.backend)?)?.0)
     }
 
     /// Whether nothing is in it, nor of what was torn.
@@ -60,7 +63,6 @@ impl Log {
             return Ok(false);
         }
         self.end = LOG_BYTES;
-        self.zeros_from = self.zeros_from.max(after);
         self.backend.write(at as u64, &self.frame)?;
         self.end = after;
         Ok(true)
@@ -70,10 +72,18 @@ impl Log {
     /// says that there is none.
     pub(super) fn clear(&mut self) -> Result<(), StoreError> {
         self.end = LOG_BYTES;
-        self.backend.write(HEAD_BYTES as u64, &vec![0; self.zeros_from - HEAD_BYTES])?;
-        (self.end, self.zeros_from) = (HEAD_BYTES, HEAD_BYTES);
+        let used = used(&region(&*self.backend)?);
+        self.backend.write(HEAD_BYTES as u64, &vec![0; used.saturating_sub(HEAD_BYTES)])?;
+        self.end = HEAD_BYTES;
         Ok(())
     }
+}
+
+fn region(backend: &dyn StorageBackend) -> Result<Vec<u8>, StoreError> {
+    let len = usize::try_from(backend.len()?).unwrap_or(LOG_BYTES).min(LOG_BYTES);
+    let mut region = vec![0; len];
+    backend.read(0, &mut region)?;
+    Ok(region)
 }
 
 /// Behind the last byte that is not zero.
@@ -146,33 +156,44 @@ fn length(bytes: &[u8]) -> Result<u32, StoreError> {
 
 /// All that stands in a log, and where it ends. What was torn while it was written does not count.
 fn read(region: &[u8]) -> Result<(Batch, usize), StoreError> {
-    let (mut batch, mut at) = (Batch::new(), HEAD_BYTES);
+    let (mut records, mut at) = (Vec::new(), HEAD_BYTES);
     while let Some(head) = region.get(at..).and_then(<[u8]>::first_chunk::<{ Head::BYTES }>) {
         if head.iter().all(|byte| *byte == 0) {
             break;
         }
         let head = Head::of(head).ok_or_else(|| damaged(at))?;
         let after = at + frame_bytes(head.len as usize);
-        // A file that was never written so far has no zeros there: they are as good as there.
         if after > LOG_BYTES {
             return Err(damaged(at));
         }
+        // A file that does not reach so far is as good as zeros.
         let last = region.get(after - 1).copied().unwrap_or(0);
         if last == 0 {
-            return if used(region) < after { Ok((batch, at)) } else { Err(damaged(at)) };
+            // It was torn, unless something comes behind it.
+            return if used(region) < after { Ok((newest(records), at)) } else { Err(damaged(at)) };
         }
-        let records = &region[at + Head::BYTES..][..head.len as usize];
-        if last != END || sum(records) != head.sum {
+        let bytes = &region[at + Head::BYTES..][..head.len as usize];
+        if last != END || sum(bytes) != head.sum {
             return Err(damaged(at));
         }
-        read_records(records, &mut batch).ok_or_else(|| damaged(at))?;
+        read_records(bytes, &mut records).ok_or_else(|| damaged(at))?;
         at = after;
     }
     // One that was being cleared begins with zeros, whatever comes then.
-    if at > HEAD_BYTES && used(region) > at { Err(damaged(at)) } else { Ok((batch, at)) }
+    if at > HEAD_BYTES && used(region) > at { Err(damaged(at)) } else { Ok((newest(records), at)) }
 }
 
-fn read_records(mut bytes: &[u8], batch: &mut Batch) -> Option<()> {
+/// A record as it is then; `None` if it goes.
+type Change<'a> = (Key, Option<&'a [u8]>);
+
+/// Of the changes of one record only the last counts.
+fn newest(changes: Vec<Change<'_>>) -> Batch {
+    let mut newest = BTreeMap::new();
+    newest.extend(changes);
+    newest.into_iter().map(|(key, value)| (key, value.map(Bytes::copy_from_slice))).collect()
+}
+
+fn read_records<'a>(mut bytes: &'a [u8], changes: &mut Vec<Change<'a>>) -> Option<()> {
     while !bytes.is_empty() {
         let (key_len, len) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
         let (key, rest) = bytes.get(8..)?.split_at_checked(key_len as usize)?;
@@ -180,7 +201,7 @@ fn read_records(mut bytes: &[u8], batch: &mut Batch) -> Option<()> {
             GONE => (None, rest),
             len => rest.split_at_checked(len as usize).map(|(value, rest)| (Some(value), rest))?,
         };
-        batch.insert(Key::from_bytes(key)?, value.map(|value| value.to_vec().into()));
+        changes.push((Key::from_bytes(key)?, value));
         bytes = rest;
     }
     Some(())

@@ -17,8 +17,6 @@ pub struct LoggedStore {
     store: RedbStore,
     log: Log,
     sync: Sync,
-    /// What the log holds.
-    newer: Batch,
     /// Who may write, as was read last.
     fence: Option<Fence>,
 }
@@ -29,20 +27,19 @@ impl LoggedStore {
         open: impl Fn() -> Result<B, io::Error> + Send + 'static,
         sync: Sync,
     ) -> Result<Self, StoreError> {
-        let (log, newer) = Log::open(Box::new(open()?))?;
+        let log = Log::open(Box::new(open()?))?;
         let mut store = RedbStore::open(move || open().map(BehindLog))?;
         let fence = lease(&store.read()?).map(|lease| lease.fence);
-        Ok(LoggedStore { store, log, sync, newer, fence })
+        Ok(LoggedStore { store, log, sync, fence })
     }
 
     /// Moves what the log holds into the database. Who is killed in between finds it in both, which comes to the same.
     fn empty_log(&mut self) -> Result<(), StoreError> {
-        if !self.newer.is_empty() {
-            self.store.write(self.fence.unwrap_or_default(), &self.newer)?;
+        let newer = self.log.read()?;
+        if !newer.is_empty() {
+            self.store.write(self.fence.unwrap_or_default(), &newer)?;
         }
-        self.log.clear()?;
-        self.newer.clear();
-        Ok(())
+        self.log.clear()
     }
 }
 
@@ -63,7 +60,7 @@ pub(super) fn with_newer(mut records: Records, newer: Batch) -> Records {
 
 impl Store for LoggedStore {
     fn read(&mut self) -> Result<Records, StoreError> {
-        Ok(with_newer(self.store.read()?, self.newer.clone()))
+        Ok(with_newer(self.store.read()?, self.log.read()?))
     }
 
     fn take_over(&mut self, holder: Uuid, now_unix_ms: i64, until_unix_ms: i64) -> Result<Fence, StoreError> {
@@ -89,7 +86,6 @@ impl Store for LoggedStore {
                 return self.store.write(fence, batch);
             }
         }
-        self.newer.extend(batch.iter().map(|(key, value)| (key.clone(), value.clone())));
         Ok(())
     }
 }

@@ -119,9 +119,14 @@ impl Journal {
     /// Ends when every end that was asked for is on record, or cannot be put there now. Nobody may hear before that something
     /// is gone, or is as it is: a restart would bring back what was.
     pub async fn ends_on_record(&self) {
-        if self.ends.tried.load(SeqCst) < self.ends.asked.load(SeqCst) {
+        if self.has_ends_to_write() {
             let _ = self.write(Batch::new(), None).await;
         }
+    }
+
+    /// Whether [`Journal::ends_on_record`] would have to wait.
+    pub fn has_ends_to_write(&self) -> bool {
+        self.ends.tried.load(SeqCst) < self.ends.asked.load(SeqCst)
     }
 
     fn send(&self, request: Request) {

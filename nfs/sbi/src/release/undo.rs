@@ -25,10 +25,13 @@ pub struct Undo {
     /// Where it is sent.
     pub target: Target,
     /// A JSON body, if the operation has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body: Option<Value>,
     /// Its media type, if it is not `application/json`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub media_type: Option<String>,
     /// Refusals that say that nothing of ours is there any more, beside 404 and 410.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub done_if: Vec<Refusal>,
 }
 
@@ -38,6 +41,7 @@ pub struct Refusal {
     /// The status.
     pub status: u16,
     /// The cause; any if `None`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<String>,
 }
 
