@@ -208,6 +208,14 @@ fn a_registration_that_a_proxy_gave_up_is_released() {
     }
 }
 
+/// Where it is nobody has said: it is looked for.
+#[test]
+fn a_subscription_that_a_proxy_gave_up_is_looked_for_and_released() {
+    for kind in [Kind::Nghttpx, Kind::HaProxy] {
+        give_up_first(kind, "POST", "/sdm-subscriptions$");
+    }
+}
+
 /// The proxy dies while a create is under way, and is there again: what the producer did is looked for and released.
 #[test]
 fn what_was_under_way_when_a_proxy_died_is_released_by_the_next_one() {
