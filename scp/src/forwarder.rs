@@ -123,10 +123,18 @@ impl Forwarder {
             return Ok((vec![Producer { root: next.root().to_owned(), instance: None }], false));
         }
         let query = match route {
+            // An NRF does not find itself.
+            Route::Delegated(query) if query.target() == "nrf" => return Ok((vec![self.nrf()?], true)),
             Route::Delegated(query) => query,
             Route::Target(root, _) => return Ok((vec![self.not_itself(root)?], false)),
         };
         Ok((self.found(query, passing).await?, true))
+    }
+
+    fn nrf(&self) -> Result<Producer, Unanswered> {
+        let nrf = self.party.nrf.as_ref();
+        let nrf = nrf.ok_or_else(|| Unanswered::own(Cause::NrfNotReachable, NotFound::NoNrf.to_string()))?;
+        Ok(Producer { root: nrf.root().to_owned(), instance: None })
     }
 
     /// The producers that the NRF finds.

@@ -2,7 +2,9 @@
 
 use crate::binding::search_by_binding;
 use http::{HeaderMap, HeaderName};
-use sbi::header::{DISCOVERY_PREFIX, LATE_ANSWER, TARGET_API_ROOT, read_api_root, read_discovery};
+use sbi::header::{
+    DISCOVERY_PREFIX, LATE_ANSWER, TARGET_API_ROOT, agent_type, read_api_root, read_discovery,
+};
 use sbi::nrf::Query;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
 
@@ -40,7 +42,8 @@ impl Route {
             let param = InvalidParam::header(&name, why.clone());
             ProblemDetails::new(Cause::InvalidDiscoveryParam, format!("{name}: {why}")).with_param(param)
         };
-        let parameters = read_discovery(headers).map_err(unusable)?;
+        let mut parameters = read_discovery(headers).map_err(unusable)?;
+        name_requester(&mut parameters, headers);
         if parameters.len() > MAX_PARAMETERS {
             let why = format!("expected at most {MAX_PARAMETERS} of them");
             return Err(unusable((format!("{DISCOVERY_PREFIX}..."), why)));
@@ -68,6 +71,17 @@ impl Route {
         let parameters = parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         Ok(Route::Delegated(Query::new(parameters, service)))
     }
+}
+
+/// Who asks stands in `User-Agent` too, TS 29.500 §5.2.2.2 (Rel-17); there are NFs that say it nowhere else.
+fn name_requester(parameters: &mut Vec<(String, String)>, headers: &HeaderMap) {
+    const REQUESTER: &str = "requester-nf-type";
+    if parameters.iter().any(|(name, _)| name == REQUESTER) {
+        return;
+    }
+    let agent = agent_type(headers).map(|agent| (REQUESTER.to_owned(), agent.to_ascii_uppercase()));
+    parameters.extend(agent);
+    parameters.sort();
 }
 
 fn wrong(header: &str, why: String) -> ProblemDetails {
@@ -104,6 +118,18 @@ mod tests {
         assert_eq!(route(&[target, search]), Ok(Route::Target("http://udm:80/lab".into(), None)));
         let delegated = Route::Delegated(Query::new([("target-nf-type", "UDM")], "nudm-sdm"));
         assert_eq!(route(&[search]), Ok(delegated), "the service is that of the path");
+    }
+
+    #[test]
+    fn who_asks_is_said_by_the_user_agent_too() {
+        let search = ("3gpp-sbi-discovery-target-nf-type", "UDM");
+        let query = |requester| {
+            let parameters = [("requester-nf-type", requester), ("target-nf-type", "UDM")];
+            Ok(Route::Delegated(Query::new(parameters, "nudm-sdm")))
+        };
+        assert_eq!(route(&[search, ("user-agent", "AMF-7 amf.lab")]), query("AMF"));
+        let said = ("3gpp-sbi-discovery-requester-nf-type", "SMF");
+        assert_eq!(route(&[said, search, ("user-agent", "AMF")]), query("SMF"));
     }
 
     #[test]

@@ -465,6 +465,13 @@ mod tests {
         Pair { network, near: near.expect("a connection"), far: open().expect("open") }
     }
 
+    /// Sockets are corked: the second flush is a real one.
+    async fn say(io: &mut BoxIo, bytes: &[u8]) {
+        io.write_all(bytes).await.expect("written");
+        io.flush().await.expect("asked for");
+        io.flush().await.expect("flushed");
+    }
+
     async fn read(io: &mut BoxIo) -> io::Result<String> {
         let mut buffer = [0; 64];
         let read = io.read(&mut buffer).await?;
@@ -477,7 +484,7 @@ mod tests {
             let Pair { network, mut near, mut far } = pair(Weather::rough(seed)).await;
             let begin = network.now_ms();
             for part in ["a", "b", "c"] {
-                near.write_all(part.as_bytes()).await.expect("written");
+                say(&mut near, part.as_bytes()).await;
             }
             let mut heard = String::new();
             while heard.len() < 3 {
@@ -492,7 +499,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_held_arrives_after_the_release_and_what_is_cut_never() {
         let Pair { network, mut near, mut far } = pair(Weather::calm(1)).await;
-        near.write_all(b"held").await.expect("written");
+        say(&mut near, b"held").await;
         network.hold("a", "b");
         let long = Duration::from_secs(9);
         assert!(tokio::time::timeout(long, read(&mut far)).await.is_err());
@@ -500,14 +507,14 @@ mod tests {
         assert_eq!(read(&mut far).await.expect("a message"), "held");
         network.partition("a", "b");
         network.repair("a", "b");
-        near.write_all(b"lost").await.expect("written");
+        say(&mut near, b"lost").await;
         assert!(tokio::time::timeout(long, read(&mut far)).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn both_sides_see_a_reset_and_the_end() {
         let Pair { network, mut near, mut far } = pair(Weather::calm(1)).await;
-        near.write_all(b"lost").await.expect("written");
+        say(&mut near, b"lost").await;
         network.reset("a", "b");
         for end in [&mut near, &mut far] {
             assert_eq!(read(end).await.map_err(|e| e.kind()), Err(io::ErrorKind::ConnectionReset));

@@ -34,7 +34,7 @@ pub const ORIGINATING_NETWORK_ID: HeaderName = HeaderName::from_static("3gpp-sbi
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The NF type that `User-Agent` begins with, in lower case. TS 29.500 §5.2.2.2 (Rel-17): it should be there.
-pub(crate) fn agent_type(headers: &HeaderMap) -> Option<String> {
+pub fn agent_type(headers: &HeaderMap) -> Option<String> {
     /// No NF type is so long.
     const LONGEST: usize = 32;
     let agent = headers.get(USER_AGENT)?.to_str().ok()?;

@@ -55,7 +55,7 @@ pub struct Query {
 
 impl Query {
     /// The type that is looked for, as events name it.
-    fn target(&self) -> &str {
+    pub fn target(&self) -> &str {
         let named =
             self.parameters.split('&').find_map(|parameter| parameter.strip_prefix("target-nf-type="));
         NfType::ALL.iter().find(|of| named == Some(of.as_str())).map_or("producer", |of| of.name())
