@@ -13,10 +13,10 @@ use std::time::Duration;
 
 /// How long after its client's deadline an answer is waited for: the last word of whoever works on the request says more than
 /// this SCP's, and its client waits no longer (our choice).
-const LAST_WORD: Duration = Duration::from_millis(120);
+const LAST_WORD: Duration = Duration::from_millis(50);
 
 /// By so much less for each SCP that the request has passed: those that are nearer to the producer speak first.
-const EARLIER_PER_HOP: Duration = Duration::from_millis(20);
+const EARLIER_PER_HOP: Duration = Duration::from_millis(5);
 
 /// A request on its way.
 pub(crate) struct Passing {

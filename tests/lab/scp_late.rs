@@ -251,7 +251,7 @@ async fn who_is_bound_serves_what_its_target_cannot() {
     let lab = Lab::builder()
         .with_nrf(HeartBeats { interval_s: 1 })
         .through_scps(1, false)
-        .only(&[NfType::Nrf, NfType::Scp, NfType::Udm])
+        .only(&[NfType::Nrf, NfType::Scp, NfType::Udm, NfType::Udr])
         .start()
         .await;
     lab.until_registered().await;

@@ -25,6 +25,9 @@ const SEEDS: u64 = if cfg!(debug_assertions) { 20 } else { 400 };
 /// The longest that a fault delays or holds a request: with the longest deadline it stays below `settle_ms`.
 const MAX_DELAY_MS: u64 = 900;
 
+/// No message is on its way for so long, a handshake before it included.
+const MAX_LATENCY_MS: u64 = 300;
+
 const AMFS: [&str; 3] = [
     "a1111111-1111-4111-8111-111111111111",
     "b2222222-2222-4222-8222-222222222222",
@@ -54,6 +57,8 @@ fn play(seed: u64) {
             task.await.unwrap();
         }
         lab.clear_faults();
+        // What was sent last, by a client that has left, is still on its way.
+        sleep(ms(MAX_LATENCY_MS)).await;
         lab.settle().await;
         for ue in 0..world::UES {
             expect_agreement(&lab, ue).await;

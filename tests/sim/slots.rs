@@ -125,11 +125,11 @@ impl Producer {
     fn create(&mut self, create: Create, value: Option<u64>) -> Answer {
         match create {
             Create::Refused => return Answer::new(StatusCode::FORBIDDEN),
-            Create::NotDoneBehindAGateway => return Answer::new(StatusCode::GATEWAY_TIMEOUT),
+            Create::NotDoneBehindAGateway => return gateway_timeout(),
             Create::Done | Create::DoneBehindAGateway | Create::NotSent => {}
         }
         let done = self.replace(value);
-        if create == Create::DoneBehindAGateway { Answer::new(StatusCode::GATEWAY_TIMEOUT) } else { done }
+        if create == Create::DoneBehindAGateway { gateway_timeout() } else { done }
     }
 
     fn replace(&mut self, value: Option<u64>) -> Answer {
@@ -288,4 +288,11 @@ impl Stage {
 fn disown(ledger: &Ledger, n: u64) {
     let ledger = ledger.clone();
     spawn_local(async move { ledger.disown(&n.to_string()).await });
+}
+
+/// In the name of the producer: of an intermediary's own nothing would be known until it has let go.
+fn gateway_timeout() -> Answer {
+    let mut answer = Answer::new(StatusCode::GATEWAY_TIMEOUT);
+    answer.headers.insert(http::header::SERVER, http::HeaderValue::from_static("UDR-7"));
+    answer
 }
