@@ -195,7 +195,7 @@ impl Forwarder {
         }
         let path = passing.parts.uri.path();
         let detail = format!("{path} was passed on to {}: {no_answer}", producer.root);
-        Unanswered::Problem(ProblemDetails::new(Cause::TargetNfNotReachable, detail), passed_on)
+        Unanswered::Problem(ProblemDetails::new(Cause::TargetNfNotReachable, detail).into(), passed_on)
     }
 
     pub(crate) fn is_over(&self, passing: &Passing) -> bool {

@@ -9,7 +9,7 @@ pub(crate) enum Unanswered {
     /// The client has stopped waiting.
     TimedOut(PassedOn),
     /// An error of the SCP's own.
-    Problem(ProblemDetails, PassedOn),
+    Problem(Box<ProblemDetails>, PassedOn),
 }
 
 impl Unanswered {
@@ -29,7 +29,7 @@ impl Unanswered {
 
 impl From<ProblemDetails> for Unanswered {
     fn from(problem: ProblemDetails) -> Self {
-        Unanswered::Problem(problem, PassedOn::NO)
+        Unanswered::Problem(problem.into(), PassedOn::NO)
     }
 }
 

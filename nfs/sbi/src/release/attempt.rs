@@ -210,7 +210,9 @@ impl Attempt {
             exchange.ledger.note_outcome(id, &outcome);
             drop(slot);
             exchange.tell_if_late(&outcome, facts);
-            let _ = tell.map(|tell| tell.send(outcome));
+            if let Some(tell) = tell {
+                let _ = tell.send(outcome);
+            }
         });
         told
     }
@@ -316,7 +318,9 @@ impl Exchange {
             _ => return outcome,
         }
         is_silent.set(true);
-        let _ = waiting.take().map(|waiting| waiting.send(outcome));
+        if let Some(waiting) = waiting.take() {
+            let _ = waiting.send(outcome);
+        }
         std::future::pending().await
     }
 

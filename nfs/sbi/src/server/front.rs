@@ -56,7 +56,6 @@ pub type Handler =
     Rc<dyn Fn(hyper::Request<RequestBody>, SocketAddr, Served, Instant) -> LocalBoxFuture<'static, Outcome>>;
 
 /// What a handler came to.
-#[expect(clippy::large_enum_variant, reason = "there is one per request, and most are answers")]
 pub enum Outcome {
     /// An answer.
     Answer(hyper::Response<ResponseBody>),
