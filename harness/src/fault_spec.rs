@@ -170,6 +170,9 @@ impl FaultSpec {
         if matches!(on, On::Late | On::Forward) && !forwards {
             return unusable("/at", "expected an SCP: nobody else forwards requests");
         }
+        if matches!(on, On::Late | On::Forward) && self.on == OnSpec::Response {
+            return unusable("/on", "expected request: an SCP does this to what it passes on");
+        }
         let spec = self.r#match;
         let (skip, times) = match spec.nth {
             Some(0) => return unusable("/match/nth", "expected 1 for the first match, or more"),
@@ -461,6 +464,7 @@ mod tests {
             (json!({"match": {"probability": 0.0}, "do": drop}), "/match/probability"),
             (json!({"at": "udm", "do": {"restamp_only": true}}), "/at"),
             (json!({"at": "scp", "do": {"restamp_only": true, "forward_expired": true}}), "/do"),
+            (json!({"at": "scp", "on": "response", "do": {"restamp_only": true}}), "/on"),
             (json!({"do": {"drop_timing_headers": ["date"]}}), "/do/drop_timing_headers"),
             (json!({"do": {"extend_deadline_ms": 100_000}}), "/do/extend_deadline_ms"),
             (json!({"do": {}}), "/do"),

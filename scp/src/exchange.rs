@@ -3,7 +3,7 @@
 use crate::answer::end_of_connection;
 use crate::forwarder::Forwarder;
 use crate::late::{Unwanted, Writing};
-use crate::passing::{Passing, authority, uri_at};
+use crate::passing::{Passing, authority, place_of, uri_at};
 use crate::path::pass;
 use crate::route::is_routing;
 use http::Uri;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tokio::sync::oneshot;
 
 /// How many creates of one producer may be awaited here after their clients have left; beyond it the oldest is reset.
-pub(crate) const MAX_LATE_PER_PEER: usize = 256;
+pub(crate) const MAX_LATE_PER_PEER: usize = 64;
 
 /// An answer, and the write to a fixed URI that it is the end of.
 pub(crate) struct Answered {
@@ -104,7 +104,7 @@ impl Forwarder {
             Ok(answer) => answer,
             Err(_) => {
                 let place = self.late_at(facts.peer.clone().unwrap_or_default()).enter();
-                let settle = tokio::time::sleep_until(passing.until + self.party.policy.release.settle);
+                let settle = tokio::time::sleep_until(passing.settled);
                 tokio::select! {
                     biased;
                     answer = answered => answer,
@@ -133,8 +133,8 @@ impl Forwarder {
         let status = head.status.as_u16();
         let what = format!("{status} comes too late; Location: {}", location.unwrap_or("none"));
         self.party.emit(Kind::ResponseLate, facts.status(status).detail(what));
-        if let Some(creation) = self.creation(passing, &mut late, target.clone()) {
-            self.shards.of(&target).do_send(Unwanted(creation));
+        if let Some(creation) = self.creation(passing, &mut late, &target) {
+            self.shards.of(&creation.target).do_send(Unwanted(creation));
         }
     }
 
@@ -148,7 +148,7 @@ impl Forwarder {
             let target = uri_at(&root, &passing.parts.uri);
             let uri: Option<Uri> = target.parse().ok();
             let uri = uri.ok_or_else(|| NoAnswer::NotSent("it would have an unusable URI".into()))?;
-            let writing = this.begin_writing(&passing, target).await;
+            let writing = this.begin_writing(&passing, &target).await?;
             let make = || this.request(&passing, uri.clone());
             let lane = if passing.kind == RequestKind::Release { Lane::Releases } else { Lane::Calls };
             let answer = this.client.forward(authority(&root), lane, passing.until, make).await?;
@@ -157,11 +157,15 @@ impl Forwarder {
     }
 
     /// Late releases must not hit what a newer request writes to the same URI.
-    async fn begin_writing(&self, passing: &Passing, target: String) -> Option<Writing> {
-        let made = self.party.policy.release_late.then(|| made_by(&passing.parts.method, &target)).flatten();
-        made.filter(|made| made.has_fixed_uri)?;
-        let keeper = self.shards.of(&target).clone();
-        Writing::begin(keeper, target.into(), passing.until).await
+    async fn begin_writing(&self, passing: &Passing, target: &str) -> Result<Option<Writing>, NoAnswer> {
+        let made = self.party.policy.release_late.then(|| made_by(&passing.parts.method, target)).flatten();
+        if made.is_none_or(|made| !made.may_be_anothers) {
+            return Ok(None);
+        }
+        let place = place_of(target);
+        let keeper = self.shards.of(&place).clone();
+        let writing = Writing::begin(keeper, place.into(), passing.until).await;
+        writing.map(Some).map_err(|why| NoAnswer::NotSent(why.into()))
     }
 
     /// The request as it leaves now; nothing if its client waits no longer.

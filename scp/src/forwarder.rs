@@ -3,14 +3,14 @@
 use crate::answer::pass_back;
 use crate::exchange::Answered;
 use crate::late::{Creation, OnItsWay};
-use crate::passing::{Passing, authority, uri_at};
+use crate::passing::{Passing, authority, place_of, uri_at};
 use crate::path::expect_a_way;
 use crate::route::Route;
 use crate::scp::Scp;
 use crate::unanswered::Unanswered;
 use http::HeaderValue;
 use http::header::LOCATION;
-use sbi::client::{Budget, Client, NoAnswer, Settling};
+use sbi::client::{Budget, Client, NoAnswer, Settling, location_in};
 use sbi::clock::Instant;
 use sbi::event::Kind;
 use sbi::fault::{Effect, On, Spoilt, Subject};
@@ -223,8 +223,8 @@ impl Forwarder {
         let (request, method, path) =
             (passing.served.request, &passing.parts.method, passing.parts.uri.path());
         let name = format!("{request} {method} {path}, made at {}", location.as_ref().unwrap_or(&uri));
-        let keeper = self.shards.of(&uri);
-        if let Some(creation) = self.creation(passing, answered, uri.clone()) {
+        let keeper = self.shards.of(&place_of(&uri));
+        if let Some(creation) = self.creation(passing, answered, &uri) {
             keeper.do_send(OnItsWay(name.as_str().into(), creation));
         }
         Delivery::local(name, keeper.clone().recipient())
@@ -235,12 +235,18 @@ impl Forwarder {
         &self,
         passing: &Passing,
         answered: &mut Answered,
-        target: String,
+        target: &str,
     ) -> Option<Creation> {
+        // Where the next SCP has sent it is known there.
+        let is_on = self.party.policy.release_late && self.party.scp.is_none();
         let head = &answered.answer.head;
-        let made = self.party.policy.release_late.then(|| made_by(&passing.parts.method, &target)).flatten();
+        let made = is_on.then(|| made_by(&passing.parts.method, target)).flatten();
         let made = made.filter(|made| made.was_made(head.status))?;
-        let location = head.headers.get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let location = location_in(&head.headers).map(str::to_owned);
+        if location.is_none() && !made.has_fixed_uri {
+            return None;
+        }
+        let target = place_of(target);
         let writing = answered.writing.take();
         Some(Creation { made, served: passing.served, target, location, writing })
     }

@@ -1,8 +1,9 @@
 //! `release_late` (our choice, not the standard's): what was made too late for its client is released.
 //!
 //! An SCP owns nothing, so it may release only what nobody else writes to meanwhile. A resource with a URI of its own is its
-//! client's or nobody's. At a fixed URI a newer write may have come: each such write is numbered, by the one actor that keeps
-//! its URI, and only what the newest one made is released.
+//! client's or nobody's. At a fixed URI a newer write may have come, and a UDM answers a repeated subscription with the one that is
+//! there: each such request is numbered, by the one actor that keeps its URI, and only what the newest one made is released.
+//! What passes another SCP, or none, is not seen.
 
 use crate::scp::Scp;
 use actix::{Addr, Handler, Message, ResponseFuture};
@@ -11,9 +12,9 @@ use sbi::party::Served;
 use sbi::release::{Made, SlotKey};
 use std::sync::Arc;
 
-/// A write to a fixed URI leaves: its number.
+/// A write to a fixed URI leaves: its number, and whether no release is under way there.
 #[derive(Message)]
-#[rtype(result = "u64")]
+#[rtype(result = "(u64, bool)")]
 pub(crate) struct Begins {
     pub(crate) uri: Arc<str>,
     pub(crate) until: Instant,
@@ -35,10 +36,16 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// It leaves now, unless a release there has to end first.
-    pub(crate) async fn begin(keeper: Addr<Scp>, uri: Arc<str>, until: Instant) -> Option<Self> {
-        let number = keeper.send(Begins { uri: uri.clone(), until }).await.ok()?;
-        Some(Writing { uri, number, keeper })
+    /// It leaves once no release is under way there; not at all if one is for too long.
+    pub(crate) async fn begin(
+        keeper: Addr<Scp>,
+        uri: Arc<str>,
+        until: Instant,
+    ) -> Result<Self, &'static str> {
+        let begun = keeper.send(Begins { uri: uri.clone(), until }).await;
+        let (number, is_free) = begun.map_err(|_| "this SCP is stopping")?;
+        let writing = Writing { uri, number, keeper };
+        if is_free { Ok(writing) } else { Err("what came too late for its client is being released there") }
     }
 }
 
@@ -80,17 +87,14 @@ impl Scp {
 }
 
 impl Handler<Begins> for Scp {
-    type Result = ResponseFuture<u64>;
+    type Result = ResponseFuture<(u64, bool)>;
 
     fn handle(&mut self, begins: Begins, _: &mut Self::Context) -> Self::Result {
         self.writes.last += 1;
         let number = self.writes.last;
         self.writes.newest.insert(begins.uri.clone(), number);
         let ledger = self.shard.ledger.clone();
-        Box::pin(async move {
-            ledger.yield_slot(SlotKey::Uri(begins.uri), begins.until).await;
-            number
-        })
+        Box::pin(async move { (number, ledger.yield_slot(SlotKey::Uri(begins.uri), begins.until).await) })
     }
 }
 

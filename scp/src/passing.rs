@@ -29,6 +29,8 @@ pub(crate) struct Passing {
     pub(crate) late: Instant,
     /// Until when a late answer is passed back all the same.
     pub(crate) last_word: Instant,
+    /// Until when a create is awaited; whoever sent it holds it for unanswered no longer than that.
+    pub(crate) settled: Instant,
     pub(crate) kind: RequestKind,
     /// What a fault rule does to its deadline.
     pub(crate) spoilt: Option<Spoilt>,
@@ -49,6 +51,7 @@ impl Passing {
             kind: RequestKind::of(&parts.method, parts.uri.path()),
             late,
             last_word: late.max(until + takes_late.saturating_sub(earlier)),
+            settled: until + if takes_late.is_zero() { policy.release.settle } else { takes_late },
             parts,
             body,
             served,
@@ -64,7 +67,33 @@ pub(crate) fn authority(root: &str) -> &str {
     rest.split('/').next().unwrap_or(rest)
 }
 
+/// A URI as a place: without its query, however its host is written.
+pub(crate) fn place_of(uri: &str) -> String {
+    let uri = uri.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let host = uri.find("://").map_or(0, |scheme| scheme + 3);
+    let path = uri[host..].find('/').map_or(uri.len(), |at| host + at);
+    let (root, path) = uri.split_at(path);
+    format!("{}{path}", root.to_ascii_lowercase().trim_end_matches(":80"))
+}
+
 /// A request's URI at another apiRoot.
 pub(crate) fn uri_at(root: &str, uri: &Uri) -> String {
     format!("{root}{}", uri.path_and_query().map_or("/", |path| path.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_one_name() {
+        for uri in [
+            "HTTP://UDM:80/nudm-uecm/v1/X/5/",
+            "http://udm/nudm-uecm/v1/X/5?a=/b",
+            "http://udm/nudm-uecm/v1/X/5",
+        ] {
+            assert_eq!(place_of(uri), "http://udm/nudm-uecm/v1/X/5", "{uri}");
+        }
+        assert_eq!((&*place_of("http://[::1]:8080"), &*place_of("")), ("http://[::1]:8080", ""));
+    }
 }

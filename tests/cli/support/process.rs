@@ -55,7 +55,9 @@ impl NfProcess {
 
     /// The same, bound to `bind`.
     pub fn start_at(bind: &str, nf_type: &str, arguments: &[&str]) -> Self {
-        Self::spawn(&[&["nf", nf_type, "--bind", bind], arguments].concat())
+        // Its own operator plane's usual port may be another's here.
+        let admin: &[&str] = if arguments.contains(&"--admin") { &[] } else { &["--admin", "127.0.0.1:0"] };
+        Self::spawn(&[&["nf", nf_type, "--bind", bind], admin, arguments].concat())
     }
 
     /// Starts whatever says first where it is.

@@ -140,8 +140,7 @@ impl Answer {
     /// The `Location`, exactly as given. One that is empty, or a fragment alone, would name what the request was sent to:
     /// it counts as none.
     pub fn location(&self) -> Option<&str> {
-        let location = self.headers.get(header::LOCATION)?.to_str().ok()?;
-        Some(location).filter(|location| !location.is_empty() && !location.starts_with('#'))
+        location_in(&self.headers)
     }
 
     /// The body as JSON; `None` if it is something else.
@@ -200,6 +199,12 @@ impl Answer {
     pub fn is_timed_out(&self) -> bool {
         self.status == StatusCode::GATEWAY_TIMEOUT && self.problem().is(Cause::TimedOutRequest)
     }
+}
+
+/// The same of the headers of an answer.
+pub fn location_in(headers: &HeaderMap) -> Option<&str> {
+    let location = headers.get(header::LOCATION)?.to_str().ok()?;
+    Some(location).filter(|location| !location.is_empty() && !location.starts_with('#'))
 }
 
 /// `host[:port]` of a URI.

@@ -14,7 +14,7 @@ mod settling;
 mod written_call;
 
 pub use budget::{Bound, Budget};
-pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, resolve};
+pub use call::{Answer, Call, MAX_ANSWER_BYTES, TimingMode, location_in, resolve};
 pub(crate) use call::{authority, encoded, last_segment};
 pub use forward::Forwarded;
 pub use peer::{ANSWER_BODY_PATIENCE, Lane, MAX_CONNECTIONS_PER_PEER, NoAnswer};

@@ -68,12 +68,15 @@ impl Log {
         Ok(true)
     }
 
-    /// Makes room: what was in it is elsewhere by now. Who is killed meanwhile leaves zeros where the first batch began, which
-    /// says that there is none.
+    /// Makes room: what was in it is elsewhere by now. Who is killed meanwhile, or loses its power, leaves zeros where the first
+    /// batch began, which says that there is none: they reach the disk before the others leave.
     pub(super) fn clear(&mut self) -> Result<(), StoreError> {
         self.end = LOG_BYTES;
         let used = used(&region(&*self.backend)?);
+        self.backend.write(HEAD_BYTES as u64, &[0; GRAIN])?;
+        self.backend.sync_data()?;
         self.backend.write(HEAD_BYTES as u64, &vec![0; used.saturating_sub(HEAD_BYTES)])?;
+        self.backend.sync_data()?;
         self.end = HEAD_BYTES;
         Ok(())
     }

@@ -13,6 +13,8 @@ pub struct Made {
     pub undo: Undo,
     /// Whether it is where the create was sent to: then a newer write replaces it.
     pub has_fixed_uri: bool,
+    /// Whether a newer request to the same URI may have got, or become, the very same.
+    pub may_be_anothers: bool,
 }
 
 /// What a request for `path` makes, if it is a create whose end needs nothing that stands in its body. What an NF registers at
@@ -49,7 +51,10 @@ pub fn made_by(method: &Method, path: &str) -> Option<Made> {
         }
         _ => return None,
     };
-    Some(Made { kind, undo, has_fixed_uri: *method == Method::PUT })
+    let has_fixed_uri = *method == Method::PUT;
+    // A UDM answers a create that is repeated with the subscription that is there.
+    let may_be_anothers = has_fixed_uri || kind == "sdm-subscription";
+    Some(Made { kind, undo, has_fixed_uri, may_be_anothers })
 }
 
 impl Made {

@@ -165,20 +165,27 @@ impl Ledger {
             place: Place::Sent(target.into()),
             served: Rc::new(served),
         };
-        let Ok(id) = self.intend(attempt, intent) else { return };
+        let uri = location.map_or_else(|| target.to_owned(), |location| resolve(target, location));
+        let id = match self.intend(attempt, intent) {
+            Ok(id) => id,
+            Err(why) => {
+                let facts = Facts { uri: Some(uri.into()), ..Facts::default() };
+                return self.0.client.party().emit(Kind::ResourceHanging, facts.detail(why));
+            }
+        };
         self.apply(id, Fact::Sent);
         self.leave(id, &Holder::Attempt(attempt));
-        let uri = location.map_or_else(|| target.to_owned(), |location| resolve(target, location));
         self.with_mut(id, |entry| entry.intent.place.found_at(&uri));
         self.note(id, Fact::Created);
     }
 
     /// Somebody else writes to a fixed URI: what is owed there is theirs now. Waits, at most until `until`, for a release that is
-    /// on its way, since it might hit what they write.
-    pub async fn yield_slot(&self, slot: SlotKey, until: Instant) {
-        let _turn = self.take(&slot, until).await;
+    /// on its way, since it might hit what they write: whether it has ended.
+    pub async fn yield_slot(&self, slot: SlotKey, until: Instant) -> bool {
+        let Ok(_turn) = self.take(&slot, until).await else { return false };
         let owed = self.in_slot(&slot, |e| e.state() == State::Releasing);
         owed.into_iter().for_each(|id| self.note(id, Fact::Superseded));
+        true
     }
 
     /// Takes in a fact, and does what it asks for.

@@ -6,11 +6,11 @@ use super::body::ResponseBody;
 use super::front::{End, Front, Outcome, PassedOn};
 use super::gone::Gone;
 use crate::event::Kind;
-use crate::header::{LATE_ANSWER, TARGET_API_ROOT, http_date};
+use crate::header::{TARGET_API_ROOT, http_date, read_late_answer};
 use crate::party::NfType;
 use crate::planted::planted;
 use crate::policy::{Mode, OnClientGone};
-use crate::problem::{Cause, PROBLEM_JSON, ProblemDetails};
+use crate::problem::{Cause, PROBLEM_JSON, ProblemDetails, Progress};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, DATE, HeaderValue, SERVER};
 use http_body_util::BodyExt;
@@ -24,8 +24,9 @@ impl Front {
                 Err(h2::Reason::CANCEL.into())
             }
             Outcome::Answer(answer) if self.is_over(arrival) && !is_last_word(arrival, &answer) => {
+                let passed_on = passed_on(&answer);
                 self.undeliverable(arrival, answer, "its client's time is over").await;
-                self.refuse(arrival, PassedOn::NO).await
+                self.refuse(arrival, passed_on).await
             }
             Outcome::Answer(answer) => self.answer(arrival, answer, gone).await,
             Outcome::TimedOut(passed_on) => self.refuse(arrival, passed_on).await,
@@ -132,7 +133,16 @@ impl Front {
     }
 }
 
+/// Who has answered was asked, and what it did is not undone by nobody hearing of it.
+fn passed_on(answer: &hyper::Response<ResponseBody>) -> PassedOn {
+    match answer.body().is_passed() {
+        true => PassedOn { progress: Progress::Pending, to: answer.headers().get(TARGET_API_ROOT).cloned() },
+        false => PassedOn::NO,
+    }
+}
+
 /// What a producer said says more than this SCP's own 504 would: a refusal to everyone, a success to those who take a late one.
 fn is_last_word(arrival: &Arrival, answer: &hyper::Response<ResponseBody>) -> bool {
-    answer.body().is_passed() && (!answer.status().is_success() || arrival.headers.contains_key(LATE_ANSWER))
+    answer.body().is_passed()
+        && (!answer.status().is_success() || !read_late_answer(&arrival.headers).is_zero())
 }

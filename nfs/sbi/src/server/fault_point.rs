@@ -59,8 +59,13 @@ impl Front {
     }
 
     /// Whether an SCP takes a late request for one that is in time.
-    pub(super) fn lets_through(&self, arrival: &Arrival) -> bool {
-        self.party.nf_type == NfType::Scp && self.fault(arrival, On::Late).is_some()
+    pub(super) async fn lets_through(&self, arrival: &Arrival) -> bool {
+        if self.party.nf_type != NfType::Scp {
+            return false;
+        }
+        let Some(fault) = self.fault(arrival, On::Late) else { return false };
+        tokio::time::sleep(fault.delay).await;
+        true
     }
 
     /// Faults on an answer that has been handed over: what happens to it now is the network's doing.

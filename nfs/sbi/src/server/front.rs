@@ -224,7 +224,7 @@ impl Front {
             leave_out_body(&mut answer);
         }
         // Over HTTP/1.1 nobody asks for the body of an answer that has none.
-        if version < http::Version::HTTP_2 && answer.status() == http::StatusCode::NO_CONTENT {
+        if version < http::Version::HTTP_2 && has_no_body(&answer) {
             answer.body_mut().delivered();
         }
         Ok(answer)
@@ -242,7 +242,7 @@ impl Front {
             return end;
         }
         let mut refused = self.admit(arrival);
-        if matches!(refused, Some(Outcome::TimedOut(_))) && self.lets_through(arrival) {
+        if matches!(refused, Some(Outcome::TimedOut(_))) && self.lets_through(arrival).await {
             refused = None;
             arrival.served.deadline = None;
         }
@@ -279,6 +279,12 @@ impl Front {
 
 fn crowd() -> Outcome {
     Outcome::problem(&ProblemDetails::new(Cause::NfCongestion, "too many requests are being worked on"))
+}
+
+fn has_no_body(answer: &hyper::Response<ResponseBody>) -> bool {
+    let says_none = |length: &HeaderValue| length.as_bytes() == b"0";
+    answer.status() == StatusCode::NO_CONTENT
+        || answer.headers().get(http::header::CONTENT_LENGTH).is_some_and(says_none)
 }
 
 /// An answer to HEAD: it tells how long its body is, and has none. hyper leaves it out over HTTP/1.1 only.
