@@ -46,6 +46,9 @@ pub const PATIENCE: Duration = Duration::from_secs(90);
 /// How often it is looked whether a lab is at rest while nothing is heard of it.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// For how long nothing happens in a lab that has come to rest. Simulated time passes only when nothing can be done.
+const STILL: Duration = Duration::from_millis(1);
+
 /// A running lab. Dropping it ends its threads at once; [`Lab::stop`] says goodbye first. At its end, what its NFs sent is
 /// held against the OpenAPI files, if `MOCK5G_OPENAPI_DIR` says where they are.
 pub struct Lab {
@@ -306,10 +309,19 @@ impl Lab {
     /// The same within `patience`; else what is still open.
     pub async fn try_settle(&self, patience: Duration) -> Result<(), Vec<String>> {
         let rest = async {
-            while !self.process().is_idle().await {
-                let events = &self.process().env.events;
+            let events = &self.process().env.events;
+            // Between the end of a procedure and its handing over nothing is running: the idle are looked at twice.
+            let mut was_idle = false;
+            loop {
                 let newest = events.last_seq();
-                let _ = tokio::time::timeout(LOOK_AGAIN, events.wait(newest, |_| true)).await;
+                let is_idle = self.process().is_idle().await;
+                if is_idle && was_idle && events.last_seq() == newest {
+                    break;
+                }
+                was_idle = is_idle;
+                let patience = if is_idle { STILL } else { LOOK_AGAIN };
+                let next = tokio::time::timeout(patience, events.wait(newest, |_| true)).await;
+                was_idle &= next.is_err();
             }
         };
         match tokio::time::timeout(patience, rest).await {
