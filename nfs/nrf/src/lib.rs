@@ -10,6 +10,7 @@ mod notifier;
 mod nrf;
 mod registry;
 mod search;
+mod users;
 
 #[cfg(test)]
 mod tests;

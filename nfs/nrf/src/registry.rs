@@ -1,6 +1,7 @@
 //! What an NRF knows: NF instances, and who wants to hear of them.
 
 use crate::search::Search;
+use crate::users::Users;
 use api::common::{NfInstanceId, PlmnId};
 use api::nnrf_nfm::{HiddenFrom, MAX_SERVICES, NfEvent, NfProfile, NfStatus, NrfSubscription};
 use sbi::clock::Instant;
@@ -39,6 +40,8 @@ impl Default for HeartBeats {
 /// A registered NF instance.
 struct Instance {
     profile: NfProfile,
+    /// Whom it serves, of the profile.
+    users: Users,
     /// Whether it has announced its services as a map.
     has_map: bool,
     heard: Instant,
@@ -100,7 +103,8 @@ impl Registry {
         own.plmn_list = Some(plmns.clone());
         own.heart_beat_timer = Some(heart_beats.interval_s);
         let (profile, by) = (own, RequestId(0));
-        let own = Instance { profile, has_map: false, heard: now, registered: now, by, before: None };
+        let users = Users::of(&profile);
+        let own = Instance { profile, users, has_map: false, heard: now, registered: now, by, before: None };
         let instances = BTreeMap::from([(id, own)]);
         Registry { own: id, plmns, heart_beats, instances, subscriptions: BTreeMap::new() }
     }
@@ -139,6 +143,7 @@ impl Registry {
         let is_new = before.is_none();
         let instance = Instance {
             has_map: profile.nf_service_list.is_some(),
+            users: Users::of(&profile),
             profile: profile.clone(),
             heard: now,
             registered: now,
@@ -197,6 +202,9 @@ impl Registry {
         instance.heard = now;
         let is_changed = says_more_than_load(&profile, &instance.profile);
         instance.has_map = profile.nf_service_list.is_some();
+        if is_changed {
+            instance.users = Users::of(&profile);
+        }
         instance.profile = profile.clone();
         Ok(is_changed.then_some(Change { event: NfEvent::NF_PROFILE_CHANGED, profile }))
     }
@@ -249,8 +257,9 @@ impl Registry {
     /// The profiles that a consumer looks for, best first: `Nnrf_NFDiscovery`, TS 29.510 §5.3.2.2. Their services are a map
     /// for whoever has announced its own so (our choice: it can read them).
     pub fn find(&self, search: &Search) -> Vec<NfProfile> {
-        let found = self.instances.values().map(|instance| &instance.profile);
-        let mut found: Vec<_> = found.filter(|profile| search.finds(profile, &self.plmns)).collect();
+        let found = |instance: &&Instance| search.finds(&instance.profile, &instance.users, &self.plmns);
+        let mut found: Vec<_> =
+            self.instances.values().filter(found).map(|instance| &instance.profile).collect();
         found.sort_by_key(|profile| (profile.priority.unwrap_or(u16::MAX), profile.nf_instance_id));
         let has_map =
             search.requester.and_then(|id| self.instances.get(&id)).map(|requester| requester.has_map);

@@ -3,26 +3,18 @@
 //! Every parameter of Rel-17 is taken; honoured are types, service names, slices, DNN, SUPI, GUAMI, tracking area, networks,
 //! instance and set, required features and the limit. A profile that says nothing about one of these serves all.
 
+use crate::users::Users;
 use api::common::{Dnn, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
-use api::nnrf_nfm::{ExtSnssai, NfProfile, NfService, NfStatus, Range};
+use api::nnrf_nfm::{ExtSnssai, NfProfile, NfService, NfStatus};
 use api::query::Query;
 use sbi::problem::{Cause, InvalidParam, ProblemDetails};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 /// How much is found if the consumer does not say, TS 29.510 §6.2.3.2.3.1 (Rel-17), and at most, in kilobytes.
 const USUAL_PAYLOAD_KB: usize = 124;
 const MAX_PAYLOAD_KB: usize = 2_000;
 
-/// How many ranges of a profile are looked at.
-const MAX_RANGES: usize = 64;
-
 /// How many values a list in a query may have (our choice).
 const MAX_LISTED: usize = 64;
-
-/// The longest pattern of an identity that is looked at, and how large it may become: a longer one matches nothing.
-const MAX_PATTERN_BYTES: usize = 256;
-const MAX_PATTERN_SIZE: usize = 64 * 1024;
 
 /// What a consumer looks for.
 #[derive(Clone, Debug, Default)]
@@ -86,11 +78,11 @@ impl Search {
         })
     }
 
-    /// Whether it is looked for, by an NRF of these networks.
-    pub fn finds(&self, profile: &NfProfile, own: &[PlmnId]) -> bool {
+    /// Whether it is looked for, by an NRF of these networks; `users` is whom it serves.
+    pub fn finds(&self, profile: &NfProfile, users: &Users, own: &[PlmnId]) -> bool {
         self.finds_instance(profile)
             && self.finds_network(profile, own)
-            && self.finds_user(profile)
+            && self.finds_user(users)
             && (!self.looks_for_services() || profile.services().any(|service| self.wants(service)))
     }
 
@@ -116,17 +108,11 @@ impl Search {
             && (self.snssais.is_none() || profile.s_nssais.as_ref().is_none_or(has_slice))
     }
 
-    /// What is said of it is said in `smfInfo`, `udmInfo` and the like.
-    fn finds_user(&self, profile: &NfProfile) -> bool {
-        let infos = || profile.rest.iter().filter_map(|(name, info)| name.ends_with("Info").then_some(info));
-        let by_dnn = |dnn: &Dnn| infos().all(|info| serves_dnn(info, dnn));
-        let by_supi = |supi: &Supi| infos().all(|info| serves_supi(info, supi));
-        let by_guami = |guami: &Guami| infos().all(|info| serves_guami(info, guami));
-        let by_tai = |tai: &Tai| infos().all(|info| serves_tai(info, tai));
-        self.dnn.as_ref().is_none_or(by_dnn)
-            && self.supi.as_ref().is_none_or(by_supi)
-            && self.guami.as_ref().is_none_or(by_guami)
-            && self.tai.as_ref().is_none_or(by_tai)
+    fn finds_user(&self, users: &Users) -> bool {
+        self.dnn.as_ref().is_none_or(|dnn| users.have_dnn(dnn))
+            && self.supi.as_ref().is_none_or(|supi| users.have_supi(supi))
+            && self.guami.as_ref().is_none_or(|guami| users.have_guami(guami))
+            && self.tai.as_ref().is_none_or(|tai| users.have_tai(tai))
     }
 
     fn looks_for_services(&self) -> bool {
@@ -175,64 +161,4 @@ fn has_features(supported: Option<&str>, required: &str) -> bool {
         let (required, supported) = (digit(c).unwrap_or(u32::MAX), supported.next().unwrap_or(0));
         required & !supported == 0
     })
-}
-
-/// An attribute of an info, if it is there and what it should be: what cannot be read restricts nothing.
-fn attribute<T: DeserializeOwned>(info: &Value, name: &str) -> Option<T> {
-    serde_json::from_value(info.get(name)?.clone()).ok()
-}
-
-fn serves_dnn(info: &Value, dnn: &Dnn) -> bool {
-    let is = |named: &Value| named.as_str().is_some_and(|named| named == dnn.as_str() || named == "*");
-    let of_slice = |slice: &Value| {
-        let dnns = slice.get("dnnSmfInfoList").and_then(Value::as_array);
-        dnns.is_none_or(|dnns| dnns.iter().any(|info| info.get("dnn").is_some_and(is)))
-    };
-    let listed = info.get("dnnList").and_then(Value::as_array);
-    let slices = info.get("sNssaiSmfInfoList").and_then(Value::as_array);
-    listed.is_none_or(|dnns| dnns.iter().any(is)) && slices.is_none_or(|slices| slices.iter().any(of_slice))
-}
-
-fn serves_supi(info: &Value, supi: &Supi) -> bool {
-    let ranges: Option<Vec<Range>> = attribute(info, "supiRanges");
-    ranges.is_none_or(|ranges| ranges.iter().take(MAX_RANGES).any(|range| in_range(range, supi.as_str())))
-}
-
-/// A range is of the digits of an `imsi-`; a pattern is of the whole identity.
-fn in_range(range: &Range, identity: &str) -> bool {
-    if let (Some(start), Some(end)) = (&range.start, &range.end) {
-        let digits = identity.rsplit('-').next().unwrap_or_default();
-        let number = |digits: &str| digits.parse::<u128>().ok();
-        return matches!((number(start), number(digits), number(end)), (Some(s), Some(n), Some(e)) if (s..=e).contains(&n));
-    }
-    let pattern = range.pattern.as_deref().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES);
-    let build = |pattern: &str| {
-        regex::bytes::RegexBuilder::new(pattern).unicode(false).size_limit(MAX_PATTERN_SIZE).build().ok()
-    };
-    let compiled = pattern.and_then(build);
-    compiled.is_some_and(|pattern| pattern.is_match(identity.as_bytes()))
-}
-
-fn serves_guami(info: &Value, guami: &Guami) -> bool {
-    let guamis: Option<Vec<Guami>> = attribute(info, "guamiList");
-    guamis.is_none_or(|guamis| guamis.contains(guami))
-}
-
-fn serves_tai(info: &Value, tai: &Tai) -> bool {
-    let tais: Option<Vec<Tai>> = attribute(info, "taiList");
-    let ranges = info.get("taiRangeList").and_then(Value::as_array);
-    if tais.is_none() && ranges.is_none() {
-        return true;
-    }
-    let in_ranges = |range: &Value| {
-        let of_network = attribute::<PlmnId>(range, "plmnId").is_some_and(|plmn| plmn == tai.plmn_id);
-        let tacs: Vec<Value> = attribute(range, "tacRangeList").unwrap_or_default();
-        let hex = |tac: &str| u32::from_str_radix(tac, 16).ok();
-        let has = |range: &Value| {
-            let end = |name: &str| range.get(name).and_then(Value::as_str).and_then(hex);
-            matches!((end("start"), hex(&tai.tac), end("end")), (Some(s), Some(t), Some(e)) if (s..=e).contains(&t))
-        };
-        of_network && tacs.iter().any(has)
-    };
-    tais.is_some_and(|tais| tais.contains(tai)) || ranges.is_some_and(|ranges| ranges.iter().any(in_ranges))
 }
