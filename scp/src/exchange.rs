@@ -3,7 +3,7 @@
 use crate::answer::end_of_connection;
 use crate::forwarder::Forwarder;
 use crate::late::{Unwanted, Writing};
-use crate::passing::{Passing, authority, place_of, uri_at};
+use crate::passing::{Passing, authority, place_of, target_at, uri_at};
 use crate::path::pass;
 use crate::route::is_routing;
 use http::Uri;
@@ -15,7 +15,7 @@ use sbi::nrf::Producer;
 use sbi::policy::{Forward, Mode};
 use sbi::release::made_by;
 use sbi::server::{RequestBody, RequestKind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -80,8 +80,12 @@ impl Forwarder {
         facts: Facts,
         answered: impl Future<Output = Result<Answered, NoAnswer>> + 'static,
     ) -> Option<Result<Answered, NoAnswer>> {
+        let (counted, mut answered) = (InFlight::enter(&self.in_flight), Box::pin(answered));
+        if let Ok(answer) = tokio::time::timeout_at(passing.late, answered.as_mut()).await {
+            return Some(answer);
+        }
         let (tell, told) = oneshot::channel();
-        let (this, of_request, counted) = (self.clone(), passing.clone(), InFlight::enter(&self.in_flight));
+        let (this, of_request) = (self.clone(), passing.clone());
         tokio::task::spawn_local(async move {
             if let Some(unheard) = this.unheard(&of_request, answered, tell, &facts).await {
                 this.tell_late(&of_request, facts, unheard);
@@ -91,27 +95,20 @@ impl Forwarder {
         tokio::time::timeout_at(passing.last_word, told).await.ok()?.ok()
     }
 
-    /// Hands the answer to whoever waits for it; a success that nobody waits for any more is what comes of this.
+    /// Hands a late answer to whoever takes it; a success that nobody takes is what comes of this.
     async fn unheard(
         &self,
         passing: &Passing,
-        answered: impl Future<Output = Result<Answered, NoAnswer>>,
+        answered: Pin<Box<impl Future<Output = Result<Answered, NoAnswer>>>>,
         tell: oneshot::Sender<Result<Answered, NoAnswer>>,
         facts: &Facts,
     ) -> Option<Answered> {
-        let mut answered = pin!(answered);
-        let answer = match tokio::time::timeout_at(passing.late, answered.as_mut()).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                let place = self.late_at(facts.peer.clone().unwrap_or_default()).enter();
-                let settle = tokio::time::sleep_until(passing.settled);
-                tokio::select! {
-                    biased;
-                    answer = answered => answer,
-                    () = settle => return None,
-                    () = place.displaced() => return None,
-                }
-            }
+        let place = self.late_at(facts.peer.clone().unwrap_or_default()).enter();
+        let answer = tokio::select! {
+            biased;
+            answer = answered => answer,
+            () = tokio::time::sleep_until(passing.settled) => return None,
+            () = place.displaced() => return None,
         };
         let unheard = tell.send(answer).err()?.ok()?;
         unheard.answer.head.status.is_success().then_some(unheard)
@@ -145,10 +142,12 @@ impl Forwarder {
     ) -> impl Future<Output = Result<Answered, NoAnswer>> + 'static {
         let (this, passing, root) = (self.clone(), passing.clone(), producer.root.clone());
         async move {
-            let target = uri_at(&root, &passing.parts.uri);
-            let uri: Option<Uri> = target.parse().ok();
+            let uri = target_at(&root, &passing.parts.uri);
             let uri = uri.ok_or_else(|| NoAnswer::NotSent("it would have an unusable URI".into()))?;
-            let writing = this.begin_writing(&passing, &target).await?;
+            let writing = match this.party.policy.release_late {
+                true => Box::pin(this.begin_writing(&passing, uri_at(&root, &passing.parts.uri))).await?,
+                false => None,
+            };
             let make = || this.request(&passing, uri.clone());
             let lane = if passing.kind == RequestKind::Release { Lane::Releases } else { Lane::Calls };
             let answer = this.client.forward(authority(&root), lane, passing.until, make).await?;
@@ -157,12 +156,11 @@ impl Forwarder {
     }
 
     /// Late releases must not hit what a newer request writes to the same URI.
-    async fn begin_writing(&self, passing: &Passing, target: &str) -> Result<Option<Writing>, NoAnswer> {
-        let made = self.party.policy.release_late.then(|| made_by(&passing.parts.method, target)).flatten();
-        if made.is_none_or(|made| !made.may_be_anothers) {
+    async fn begin_writing(&self, passing: &Passing, target: String) -> Result<Option<Writing>, NoAnswer> {
+        if made_by(&passing.parts.method, &target).is_none_or(|made| !made.may_be_anothers) {
             return Ok(None);
         }
-        let place = place_of(target);
+        let place = place_of(&target);
         let keeper = self.shards.of(&place).clone();
         let writing = Writing::begin(keeper, place.into(), passing.until).await;
         writing.map(Some).map_err(|why| NoAnswer::NotSent(why.into()))

@@ -53,12 +53,11 @@ impl Forwarder {
 
     /// As what answers the requests of a front.
     pub(crate) fn handler(self: Rc<Self>) -> server::Handler {
-        Rc::new(move |request, _, served, _| {
-            let this = self.clone();
-            Box::pin(
-                async move { this.serve(request, served).await.map_or_else(Outcome::from, Outcome::Answer) },
-            )
-        })
+        Rc::new(move |request, _, served, _| Box::pin(self.clone().outcome(request, served)))
+    }
+
+    async fn outcome(self: Rc<Self>, request: hyper::Request<RequestBody>, served: Served) -> Outcome {
+        self.serve(request, served).await.map_or_else(Outcome::from, Outcome::Answer)
     }
 
     async fn serve(
@@ -141,7 +140,8 @@ impl Forwarder {
     async fn found(&self, query: &Query, passing: &Passing) -> Result<Vec<Producer>, Unanswered> {
         let now = self.party.env.clock.now();
         let budget = Budget::own(passing.until.saturating_duration_since(now), now);
-        let found = self.client.discover(&passing.served, query, &budget).await;
+        // Boxed: who names the target does not carry the room for it.
+        let found = Box::pin(self.client.discover(&passing.served, query, &budget)).await;
         let problem = |why: NotFound| match why {
             _ if self.is_over(passing) => Unanswered::TimedOut(PassedOn::NO),
             NotFound::Nobody => Unanswered::own(Cause::NfDiscoveryFailure, why.to_string()),
@@ -227,7 +227,9 @@ impl Forwarder {
         if let Some(creation) = self.creation(passing, answered, &uri) {
             keeper.do_send(OnItsWay(name.as_str().into(), creation));
         }
-        Delivery::local(name, keeper.clone().recipient())
+        let delivery = Delivery::local(name, keeper.clone().recipient());
+        // What was handed over is of interest only to who would release it else.
+        if self.party.policy.release_late { delivery } else { delivery.told_if_it_fails() }
     }
 
     /// What an answer says was made, if that is to be released should its client not get the answer.

@@ -3,6 +3,7 @@
 use crate::path::hops;
 use http::Uri;
 use http::request::Parts;
+use http::uri::{PathAndQuery, Scheme};
 use sbi::clock::Instant;
 use sbi::fault::Spoilt;
 use sbi::header::read_late_answer;
@@ -74,6 +75,18 @@ pub(crate) fn place_of(uri: &str) -> String {
     let path = uri[host..].find('/').map_or(uri.len(), |at| host + at);
     let (root, path) = uri.split_at(path);
     format!("{}{path}", root.to_ascii_lowercase().trim_end_matches(":80"))
+}
+
+/// A request's URI at another apiRoot. What has been read before is not read again, unless the apiRoot has a path of its own.
+pub(crate) fn target_at(root: &str, uri: &Uri) -> Option<Uri> {
+    let authority = authority(root);
+    match root.strip_suffix(authority) {
+        Some("http://") => {
+            let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+            Uri::builder().scheme(Scheme::HTTP).authority(authority).path_and_query(path).build().ok()
+        }
+        _ => uri_at(root, uri).parse().ok(),
+    }
 }
 
 /// A request's URI at another apiRoot.

@@ -3,19 +3,17 @@
 
 mod aims;
 mod load;
+mod measured;
 mod stats;
-mod udm;
 
 use aims::verdict;
-use load::Load;
+use load::{Asked, Load};
+use measured::{Measured, at_deadlines};
 use sbi::net::Tcp;
+use sbi::party::NfType;
 use sbi::policy::Mode;
-use sbi::server::Workers;
 use stats::{median, quartiles};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::oneshot;
-use udm::Udm;
 
 const MUST_HOLD: f64 = 1.05;
 const AIM: f64 = 1.02;
@@ -28,7 +26,7 @@ const WARM_UP: usize = 20_000;
 
 /// One of the two UDMs, and who asks it.
 struct Side {
-    udm: Udm,
+    udm: Measured,
     load: Load,
     rounds: Vec<Round>,
 }
@@ -41,16 +39,16 @@ struct Round {
 
 impl Side {
     async fn start(mode: Mode) -> Side {
-        let udm = Udm::start(Arc::new(Tcp), mode).await;
-        let load = Load::connect(&*udm.net, &udm.api_root, CONNECTIONS).await;
+        let udm = Measured::start(NfType::Udm, Arc::new(Tcp), at_deadlines(mode)).await;
+        let load = Load::connect(&*udm.net, &udm.api_root, CONNECTIONS, Asked::sm_data()).await;
         load.run(WARM_UP, STREAMS).await;
         Side { udm, load, rounds: Vec::new() }
     }
 
     async fn round(&mut self) {
-        let before = cpu_time(&self.udm.workers).await;
+        let before = self.udm.cpu_time().await;
         let took = self.load.run(REQUESTS, STREAMS).await;
-        let cpu = cpu_time(&self.udm.workers).await - before;
+        let cpu = self.udm.cpu_time().await - before;
         let requests = REQUESTS as f64;
         let (cpu_us, per_second) = (cpu.as_secs_f64() * 1e6 / requests, requests / took.as_secs_f64());
         self.rounds.push(Round { cpu_us, per_second });
@@ -96,20 +94,4 @@ fn tell(on: &Side, off: &Side) {
          {CONNECTIONS} connections x {STREAMS} streams",
         cpu[0], cpu[2],
     );
-}
-
-/// The CPU time that the only worker has used.
-async fn cpu_time(workers: &Workers) -> Duration {
-    let (tell, told) = oneshot::channel();
-    workers.spawn(0, move || {
-        let _ = tell.send(cpu_time_of_this_thread());
-    });
-    told.await.expect("the worker is running")
-}
-
-/// The first number of `schedstat`, in nanoseconds.
-fn cpu_time_of_this_thread() -> Duration {
-    let said = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with schedstat");
-    let ns = said.split_whitespace().next().and_then(|ns| ns.parse().ok());
-    Duration::from_nanos(ns.expect("nanoseconds on the CPU"))
 }

@@ -3,12 +3,14 @@
 
 mod aims;
 mod load;
+mod measured;
 mod stats;
-mod udm;
 
 use aims::verdict;
-use load::Load;
+use load::{Asked, Load};
+use measured::{Measured, at_deadlines};
 use sbi::net::{Accepted, BoxIo, Listen, Net, Tcp};
+use sbi::party::NfType;
 use sbi::policy::Mode;
 use stats::median;
 use std::io;
@@ -17,7 +19,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use udm::Udm;
 
 const MUST_HOLD_MS: f64 = 20.0;
 const AIM_MS: f64 = 8.0;
@@ -30,7 +31,7 @@ const BATCHES_PER_ROUND: usize = 20;
 
 /// A UDM on one kind of socket, and who asks it.
 struct Side {
-    udm: Udm,
+    udm: Measured,
     load: Load,
     /// The slowest answer of each batch.
     slowest: Vec<Duration>,
@@ -38,8 +39,8 @@ struct Side {
 
 impl Side {
     async fn start(net: Arc<dyn Net>) -> Side {
-        let udm = Udm::start(net, Mode::Reject).await;
-        let load = Load::connect(&*udm.net, &udm.api_root, 1).await;
+        let udm = Measured::start(NfType::Udm, net, at_deadlines(Mode::Reject)).await;
+        let load = Load::connect(&*udm.net, &udm.api_root, 1, Asked::sm_data()).await;
         let mut side = Side { udm, load, slowest: Vec::new() };
         side.batches(WARM_UP).await;
         side.slowest.clear();

@@ -1,11 +1,15 @@
 //! Names for authorities and signatures, so that events can say `udm` instead of `127.0.0.1:43121`, and which NFs are of
 //! this process.
 
-use std::collections::BTreeMap;
+use crate::event::MAX_EVENT_TEXT;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// How many names are remembered of NFs that were found: their addresses come from outside.
 const MAX_FOUND_NAMES: usize = 1_024;
+
+/// How many names of strangers are kept, so that events share them: they come from outside too.
+const MAX_STRANGERS: usize = 1_024;
 
 /// Which NF lives where, as far as this process knows.
 #[derive(Clone, Default)]
@@ -15,6 +19,7 @@ pub struct Directory(Arc<RwLock<Entries>>);
 struct Entries {
     by_authority: BTreeMap<String, Known>,
     by_signature: BTreeMap<String, Arc<str>>,
+    strangers: BTreeSet<Arc<str>>,
 }
 
 struct Known {
@@ -56,7 +61,27 @@ impl Directory {
     /// The name of who lives at `authority`, else the authority itself.
     pub fn name(&self, authority: &str) -> Arc<str> {
         let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        entries.by_authority.get(authority).map_or_else(|| authority.into(), |known| known.name.clone())
+        if let Some(known) = entries.by_authority.get(authority) {
+            return known.name.clone();
+        }
+        drop(entries);
+        self.stranger(authority)
+    }
+
+    /// A name that is nobody's here. The same names share their text.
+    pub(crate) fn stranger(&self, name: &str) -> Arc<str> {
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = entries.strangers.get(name) {
+            return kept.clone();
+        }
+        let is_full = entries.strangers.len() >= MAX_STRANGERS;
+        drop(entries);
+        let name: Arc<str> = name.into();
+        if !is_full && name.len() <= MAX_EVENT_TEXT {
+            let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            entries.strangers.insert(name.clone());
+        }
+        name
     }
 
     /// Whether an NF of this process lives at `authority`.

@@ -7,10 +7,8 @@ use tokio::task::spawn_local;
 #[derive(Clone, Copy)]
 pub(crate) struct LocalExec;
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExec {
+impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for LocalExec {
     fn execute(&self, future: F) {
-        spawn_local(async move {
-            future.await;
-        });
+        spawn_local(future);
     }
 }

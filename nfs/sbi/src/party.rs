@@ -152,8 +152,8 @@ impl Party {
     /// Who sends a request, by its `User-Agent`: the name of an NF of this process, else the NF type.
     pub fn sender_of(&self, headers: &HeaderMap) -> Option<Arc<str>> {
         let agent = headers.get(USER_AGENT)?.to_str().ok()?;
-        let known = self.env.directory.signed(agent);
-        known.or_else(|| agent_type(headers).map(Into::into))
+        let directory = &self.env.directory;
+        directory.signed(agent).or_else(|| agent_type(headers).map(|name| directory.stranger(&name)))
     }
 
     /// Tells of a step of this NF's wall clock, if there was one since it was last looked: asked whenever a request arrives

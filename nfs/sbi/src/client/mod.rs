@@ -337,7 +337,10 @@ impl Client {
     /// A stream on a connection to `authority`.
     async fn lease(&self, authority: &str, lane: Lane, until: Instant) -> Result<peer::Lease, NoAnswer> {
         let peer = self.peer(authority)?;
-        let leased = tokio::time::timeout_at(until, peer.lease(&self.party, lane)).await;
+        if let Some(lease) = peer.lease_now(lane) {
+            return Ok(lease);
+        }
+        let leased = Box::pin(tokio::time::timeout_at(until, peer.lease(&self.party, lane))).await;
         let leased = leased.map_err(|_| NoAnswer::NotSent("no connection came free in time".into()))?;
         if leased.is_err() {
             self.discovery.pass_over(authority);

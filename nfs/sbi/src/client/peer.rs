@@ -160,6 +160,14 @@ impl Peer {
         calls.iter().chain(releases.iter()).any(|c| c.in_flight.get() > 0)
     }
 
+    /// A stream on a connection that has room now.
+    pub(super) fn lease_now(&self, lane: Lane) -> Option<Lease> {
+        self.room(match lane {
+            Lane::Calls => &self.calls,
+            Lane::Releases => &self.releases,
+        })
+    }
+
     /// A stream on a connection with room, opening the next one if there may be another. Waits otherwise.
     pub(super) async fn lease(self: &Rc<Self>, party: &Party, lane: Lane) -> Result<Lease, NoAnswer> {
         let (connections, most, dialling) = match lane {

@@ -25,9 +25,11 @@ pub fn read_api_root(value: &HeaderValue) -> Result<String, String> {
     let text = value.to_str().map_err(|_| "expected visible ASCII characters".to_owned())?.trim();
     let expected = |found: &str| format!("expected http://host[:port][/prefix], but found {found:.64?}");
     let (scheme, rest) = text.split_once("://").ok_or_else(|| expected(text))?;
-    match scheme.to_ascii_lowercase().as_str() {
-        "http" => {}
-        "https" => return Err("https is not served here: expected http://host[:port][/prefix]".into()),
+    match scheme {
+        _ if scheme.eq_ignore_ascii_case("http") => {}
+        _ if scheme.eq_ignore_ascii_case("https") => {
+            return Err("https is not served here: expected http://host[:port][/prefix]".into());
+        }
         _ => return Err(expected(text)),
     }
     let (authority, prefix) = rest.split_at(rest.find('/').unwrap_or(rest.len()));

@@ -19,6 +19,23 @@ impl Front {
     /// The last checkpoint: after the deadline there is only one true answer, and it is not given before.
     pub(super) async fn conclude(&self, arrival: &Arrival, outcome: Outcome, gone: &Gone) -> End {
         let end = match outcome {
+            Outcome::Answer(answer) if self.goes_as_it_is(arrival, &answer, gone) => Ok(answer),
+            _ => Box::pin(self.conclude_apart(arrival, outcome, gone)).await,
+        };
+        end.map(|answer| self.sign(answer))
+    }
+
+    /// Whether nothing is in the way of an answer, nor to be waited for or changed.
+    fn goes_as_it_is(&self, arrival: &Arrival, answer: &hyper::Response<ResponseBody>, gone: &Gone) -> bool {
+        self.party.journal.is_none()
+            && self.party.policy.deadline.on_client_gone != OnClientGone::Keep
+            && !self.is_over(arrival)
+            && !gone.is_gone()
+            && !self.is_wrapped(arrival, answer)
+    }
+
+    async fn conclude_apart(&self, arrival: &Arrival, outcome: Outcome, gone: &Gone) -> End {
+        match outcome {
             Outcome::Answer(answer) if !self.ends_on_record().await => {
                 self.undeliverable(arrival, answer, "the journal is not written").await;
                 Err(h2::Reason::CANCEL.into())
@@ -30,8 +47,7 @@ impl Front {
             }
             Outcome::Answer(answer) => self.answer(arrival, answer, gone).await,
             Outcome::TimedOut(passed_on) => self.refuse(arrival, passed_on).await,
-        };
-        end.map(|answer| self.sign(answer))
+        }
     }
 
     /// Nobody hears that something is gone before its end is on record, since a restart would bring it back. Whether it is: a
@@ -108,14 +124,18 @@ impl Front {
         arrival: &Arrival,
         answer: hyper::Response<ResponseBody>,
     ) -> hyper::Response<ResponseBody> {
-        let is_problem = answer.headers().get(CONTENT_TYPE).is_some_and(|v| v == PROBLEM_JSON);
-        if !is_problem || !(self.wraps_errors)(&arrival.method, &arrival.path, answer.status()) {
+        if !self.is_wrapped(arrival, &answer) {
             return answer;
         }
         let (parts, body) = answer.into_parts();
         let problem = body.collect().await.map(|b| b.to_bytes()).unwrap_or_default();
         let wrapped = [b"{\"error\":", problem.as_ref(), b"}"].concat();
         json_response(parts.status, "application/json", Bytes::from(wrapped))
+    }
+
+    fn is_wrapped(&self, arrival: &Arrival, answer: &hyper::Response<ResponseBody>) -> bool {
+        let is_problem = answer.headers().get(CONTENT_TYPE).is_some_and(|v| v == PROBLEM_JSON);
+        is_problem && (self.wraps_errors)(&arrival.method, &arrival.path, answer.status())
     }
 
     /// `Server` says who answers, TS 29.500 §6.10.8.2 (Rel-17); `Date` is by this NF's clock.

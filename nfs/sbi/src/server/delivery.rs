@@ -20,6 +20,8 @@ pub struct Delivery {
     actor: Recipient<Handover>,
     handover: Handover,
     is_told: bool,
+    /// It is the actor's business only if its client is not answered.
+    is_of_failures: bool,
 }
 
 impl Delivery {
@@ -30,12 +32,21 @@ impl Delivery {
 
     /// The delivery of something made in this NF alone, under the name `owner`.
     pub fn local(owner: impl Into<OwnerKey>, actor: Recipient<Handover>) -> Self {
-        Delivery { actor, handover: Handover { owner: owner.into(), delivered: false }, is_told: false }
+        let handover = Handover { owner: owner.into(), delivered: false };
+        Delivery { actor, handover, is_told: false, is_of_failures: false }
+    }
+
+    /// The same, for an actor that wants to hear of it only if it fails.
+    #[must_use]
+    pub fn told_if_it_fails(mut self) -> Self {
+        self.is_of_failures = true;
+        self
     }
 
     /// The answer was handed over.
     pub(super) fn done(mut self) {
         self.handover.delivered = true;
+        self.is_told = self.is_of_failures;
     }
 
     /// The answer will never be; ends when the actor knows.

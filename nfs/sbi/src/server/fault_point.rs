@@ -37,9 +37,13 @@ impl Front {
 
     pub(super) async fn fault_on_request(&self, arrival: &Arrival, gone: &Gone) -> Option<End> {
         if self.party.env.faults.need_body(&self.party.name, On::Request) {
-            arrival.body.read_ahead(self.now() + super::front::BODY_PATIENCE).await;
+            Box::pin(arrival.body.read_ahead(self.now() + super::front::BODY_PATIENCE)).await;
         }
         let fault = self.fault(arrival, On::Request)?;
+        Box::pin(self.apply_to_request(fault, gone)).await
+    }
+
+    async fn apply_to_request(&self, fault: Fault, gone: &Gone) -> Option<End> {
         tokio::time::sleep(fault.delay).await;
         match fault.effect {
             Effect::Proceed
@@ -73,7 +77,7 @@ impl Front {
         let answered = end.is_ok();
         let end = match self.fault(arrival, On::Response) {
             None => end,
-            Some(fault) => apply_to_response(fault, end, gone).await,
+            Some(fault) => Box::pin(apply_to_response(fault, end, gone)).await,
         };
         if let (true, Ok(answer)) = (answered, &end) {
             self.party.emit(Kind::ResponseSent, self.facts(arrival).status(answer.status().as_u16()));

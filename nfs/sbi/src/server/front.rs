@@ -202,9 +202,10 @@ impl Front {
         let _ = tokio::time::timeout(grace, self.closing.closed()).await;
     }
 
-    /// The whole life of one request.
+    /// The whole life of one request. What happens seldom is in boxes of its own on this way: what a future could ever need
+    /// is room that every request has to carry.
     pub(super) async fn respond(
-        &self,
+        self: Rc<Self>,
         request: hyper::Request<Incoming>,
         peer: SocketAddr,
         gone: Rc<Gone>,
@@ -217,7 +218,7 @@ impl Front {
             true => self.conclude(&arrival, crowd(), &gone).await,
             false => self.end_of(request, &mut arrival, peer, &gone).await,
         };
-        self.record(&arrival, end.as_ref().ok());
+        self.record(&mut arrival, end.as_ref().ok());
         let mut answer = end?;
         arrival.body.read_the_rest();
         if arrival.method == Method::HEAD && answer.status() != http::StatusCode::NO_CONTENT {

@@ -97,7 +97,7 @@ impl Work {
     pub(super) async fn run(mut self, request: hyper::Request<Incoming>, peer: SocketAddr) -> End {
         let places = self.places().await;
         let (front, gone, crowded) = (self.front.clone(), self.gone.clone(), places.is_none());
-        let work = Box::pin(async move { front.respond(request, peer, gone, crowded).await });
+        let work = Box::pin(front.respond(request, peer, gone, crowded));
         let (work, _) = self.running.insert((work, places));
         let end = guarded(work, &self.front, &self.gone).await;
         self.ended = true;
@@ -105,11 +105,17 @@ impl Work {
     }
 
     async fn places(&self) -> Option<Places> {
-        // A client that keeps to the stream limit waits here only behind handlers of streams that it has reset.
-        let of_connection =
-            tokio::time::timeout(QUEUE_PATIENCE, self.gone.line.gate.clone().acquire_owned()).await;
+        let gate = &self.gone.line.gate;
+        let of_connection = match gate.clone().try_acquire_owned() {
+            Ok(place) => place,
+            // A client that keeps to the stream limit waits here only behind handlers of streams that it has reset.
+            Err(_) => {
+                let place = tokio::time::timeout(QUEUE_PATIENCE, gate.clone().acquire_owned());
+                Box::pin(place).await.ok()?.ok()?
+            }
+        };
         let of_worker = self.front.running.clone().try_acquire_owned();
-        Some(Places { _of_connection: of_connection.ok()?.ok()?, _of_worker: of_worker.ok()? })
+        Some(Places { _of_connection: of_connection, _of_worker: of_worker.ok()? })
     }
 }
 

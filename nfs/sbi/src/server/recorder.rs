@@ -4,16 +4,11 @@ use super::arrival::Arrival;
 use super::body::ResponseBody;
 use super::front::Front;
 use crate::traffic::{Content, Direction, Exchange};
-
-impl Arrival {
-    /// The request, as far as its body has been read.
-    pub(super) fn recorded(&self) -> Content {
-        self.body.recorded(self.headers.clone())
-    }
-}
+use std::mem::take;
 
 impl Front {
-    pub(super) fn record(&self, arrival: &Arrival, answer: Option<&hyper::Response<ResponseBody>>) {
+    /// Records a request, as far as its body has been read, and its answer. Its headers and target are needed no more.
+    pub(super) fn record(&self, arrival: &mut Arrival, answer: Option<&hyper::Response<ResponseBody>>) {
         let env = &self.party.env;
         if !env.traffic.is_kept() {
             return;
@@ -31,8 +26,8 @@ impl Front {
             trace: arrival.served.trace,
             peer: arrival.peer.to_string(),
             method: arrival.method.clone(),
-            uri: arrival.target.clone(),
-            request: arrival.recorded(),
+            uri: take(&mut arrival.target),
+            request: arrival.body.recorded(take(&mut arrival.headers)),
             answer,
             faulted: arrival.faulted.get(),
         });

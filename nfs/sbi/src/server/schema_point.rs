@@ -9,7 +9,7 @@ impl Front {
     /// no longer than what is recorded; otherwise only its handler judges it.
     pub(super) async fn judge(&self, arrival: &Arrival, until: Instant) -> Option<Outcome> {
         let schemas = self.party.env.schemas.as_ref()?;
-        arrival.body.read_ahead(until).await;
+        Box::pin(arrival.body.read_ahead(until)).await;
         let request = arrival.body.known_ahead(arrival.headers.clone());
         let judged = schemas.check.request(&arrival.method, &arrival.target, &request)?;
         if judged.violations.is_empty() {
