@@ -197,10 +197,15 @@ mod tests {
     /// Whoever is killed while it writes has written a beginning.
     #[test]
     fn a_batch_of_which_only_the_beginning_was_written_does_not_count() {
+        torn_after(&[]);
         let entropy = Entropy::from_seed(2);
-        let disk = SimulatedDisk::new(Sync::Process, entropy.clone());
+        torn_after(&[batch(&entropy, 100), batch(&entropy, 100)]);
+    }
+
+    fn torn_after(batches: &[Batch]) {
+        let disk = SimulatedDisk::new(Sync::Process, Entropy::from_seed(2));
         let (mut store, fence) = open(&disk);
-        store.write(fence, &batch(&entropy, 100)).expect("written");
+        batches.iter().for_each(|batch| store.write(fence, batch).expect("written"));
         let expected = records(&mut store);
         let end = used_of(&disk);
         store
@@ -219,7 +224,9 @@ mod tests {
         }
         disk.open().write(after as u64 - 5_000, &[0; 5_000]).expect("written");
         let (mut torn, fence) = open(&disk);
-        torn.write(fence, &Batch::new()).expect("it goes on");
+        let next = Batch::from([(Key::Item("next".into()), Some("a".into()))]);
+        torn.write(fence, &next).expect("it goes on");
+        let expected = with_newer(expected, next);
         assert_eq!(records(&mut torn), expected);
         assert_eq!(records(&mut open(&disk).0), expected);
     }

@@ -294,6 +294,8 @@ fn flip(sync: Sync, part: impl Fn(usize) -> std::ops::Range<usize>) {
     let directory = Directory::new(&format!("flipped-{sync:?}"));
     let path = journal_with_records(&directory, sync);
     let (whole, entropy) = (fs::read(&path).expect("read"), Entropy::from_seed(5));
+    let expected = open_file(&directory, "smf", Sync::Disk).expect("whole").records;
+    assert_eq!(expected.len(), 501);
     let (mut found, part) = (0, part(whole.len()));
     for _ in 0..120 {
         let mut bytes = whole.clone();
@@ -301,7 +303,7 @@ fn flip(sync: Sync, part: impl Fn(usize) -> std::ops::Range<usize>) {
         bytes[at] ^= 1 << entropy.up_to(7);
         fs::write(&path, &bytes).expect("written");
         match open_file(&directory, "smf", Sync::Disk) {
-            Ok(opened) => assert_eq!(opened.records.len(), 501, "byte {at}"),
+            Ok(opened) => assert!(opened.records == expected, "byte {at}"),
             Err(error) => {
                 assert!(matches!(error.why, Why::Damaged(_) | Why::Foreign), "byte {at}: {error}");
                 assert_eq!(fs::read(&path).expect("read"), bytes, "it was changed");
