@@ -41,6 +41,7 @@ async fn release_on_timeout_works_between_nfs_that_found_one_another() {
 async fn whoever_is_not_there_yet_is_found_once_it_is() {
     let nrf = lab().only(&[NfType::Nrf]).start().await;
     let consumers = Lab::builder().only(&[NfType::Amf, NfType::Smf]).nrf(&nrf.api_root("nrf")).start().await;
+    consumers.until_registered().await;
     let early = consumers.establish(PduSession::default()).await;
     assert_eq!(early.as_str(), "refused", "{}", consumers.transcript());
     let said = |e: &Event| {
