@@ -44,6 +44,7 @@ impl Route {
         };
         let mut parameters = read_discovery(headers).map_err(unusable)?;
         name_requester(&mut parameters, headers);
+        parameters.iter_mut().for_each(take_bare_id);
         if parameters.len() > MAX_PARAMETERS {
             let why = format!("expected at most {MAX_PARAMETERS} of them");
             return Err(unusable((format!("{DISCOVERY_PREFIX}..."), why)));
@@ -82,6 +83,16 @@ fn name_requester(parameters: &mut Vec<(String, String)>, headers: &HeaderMap) {
     let agent = agent_type(headers).map(|agent| (REQUESTER.to_owned(), agent.to_ascii_uppercase()));
     parameters.extend(agent);
     parameters.sort();
+}
+
+/// There are NFs that say the 3gpp-Sbi-Producer-Id that they were told (`nfinst=ID; ...`) where an id alone is meant.
+fn take_bare_id((name, value): &mut (String, String)) {
+    if name != "target-nf-instance-id" {
+        return;
+    }
+    if let Some(id) = value.strip_prefix("nfinst=") {
+        *value = id.split(';').next().unwrap_or_default().trim().to_owned();
+    }
 }
 
 fn wrong(header: &str, why: String) -> ProblemDetails {
@@ -130,6 +141,15 @@ mod tests {
         assert_eq!(route(&[search, ("user-agent", "AMF-7 amf.lab")]), query("AMF"));
         let said = ("3gpp-sbi-discovery-requester-nf-type", "SMF");
         assert_eq!(route(&[said, search, ("user-agent", "AMF")]), query("SMF"));
+    }
+
+    #[test]
+    fn a_producer_id_is_taken_for_the_id_in_it() {
+        let search = ("3gpp-sbi-discovery-target-nf-type", "UDM");
+        let named = |id| ("3gpp-sbi-discovery-target-nf-instance-id", id);
+        let plain = route(&[search, named("7")]);
+        assert!(plain.is_ok());
+        assert_eq!(route(&[search, named("nfinst=7; nfset=x")]), plain);
     }
 
     #[test]

@@ -72,7 +72,7 @@ Examples:
   mock5g sim --seeds 200000 --tick-ms 1
 
 The last line on stdout:
-  seeds 2000, procedures 21230, orphans 0, wrong releases 0
+  seeds 2000, procedures 16372, orphans 0, wrong releases 0
 
 Exit codes: 0 no law was broken, 1 one was, 2 the command line is wrong, 130 interrupted";
 

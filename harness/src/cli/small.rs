@@ -37,9 +37,10 @@ Example of a file, each key with its default:
   admin: {bind: 127.0.0.1:9091}    # of a lab
   openapi: {mode: warn}            # or refuse; dir: where 3GPP's OpenAPI files are
   deadline: {mode: reject, late_release: perform, on_client_gone: release, skew_tolerance_ms: 0, margin_ms: 5,
-             strict: false, peers: {}}   # {999-70: honour, amf: ignore}: foreign networks are ignored unless honoured
+             strict: false, peers: {},   # {999-70: honour, amf: ignore}: foreign networks are ignored unless honoured
+             forward: unmodified}        # or restamp: an SCP's
   release: {settle_ms: 30000, wait_ms: 500, timer_ms: 3000, tries: 9, backoff_ms: 200, settle: report}   # or repeat
-  client: {max_rsp_time_ms: 10000}
+  client: {max_rsp_time_ms: 10000} # nrf: http://..., scp: http://..., indirect: c (or d): where all NFs register, and call
   journal: {sync: process}         # or disk; dir: where journals are, --data-dir says the same
   drain_ms: 5000
   subscribers:
@@ -51,6 +52,9 @@ Example of a file, each key with its default:
     answer: after_upstream         # or early; of an SMF, like collisions: compare (or accept), procedure_timer_ms: 10000
   udm: {hear_changes: true}
   udr: {first_put: created}        # or no_content
+  nrf: {heart_beat_s: 10}          # with this section a lab has an NRF
+  scp: {release_late: false}       # and an SCP with this one, which is called through if client.indirect says so; client: {scp: ...}
+                                   # in it is the next SCP
   instances:                       # more NFs, on free ports unless sbi.bind says otherwise
     smf-2: {type: smf}             # and the keys of one NF
 

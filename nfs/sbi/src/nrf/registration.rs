@@ -139,7 +139,10 @@ impl Registrar {
         }
         let party = self.client.party();
         let kind = if is_registered { Kind::NrfRegistered } else { Kind::NrfUnwell };
-        tracing::info!(nf = %party.name, "{}: {what}", kind.as_str());
+        match is_registered {
+            true => tracing::info!(nf = %party.name, "{}: {what}", kind.as_str()),
+            false => tracing::warn!(nf = %party.name, "{}: {what}; it is tried again", kind.as_str()),
+        }
         party.emit(kind, Facts::default().detail(what));
     }
 }
