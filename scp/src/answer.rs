@@ -19,8 +19,10 @@ const OF_A_CONNECTION: [HeaderName; 6] = [
 /// Takes out what is said to the next hop alone.
 pub(crate) fn end_of_connection(headers: &mut HeaderMap) {
     let said = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    let named = said.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok());
+    // What 3GPP says from end to end is nobody's to take away: not one of two timing headers either.
     let named: Vec<HeaderName> =
-        said.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect();
+        named.filter(|name: &HeaderName| !name.as_str().starts_with("3gpp-")).collect();
     named.iter().for_each(|name| drop(headers.remove(name)));
     OF_A_CONNECTION.iter().for_each(|name| drop(headers.remove(name)));
 }
@@ -64,8 +66,9 @@ mod tests {
         let passed = |location: Option<&'static str>, is_chosen| {
             let mut headers = HeaderMap::new();
             headers.insert("retry-after", HeaderValue::from_static("3"));
-            headers.insert(CONNECTION, HeaderValue::from_static("keep-alive, X-Of-Hop"));
+            headers.insert(CONNECTION, HeaderValue::from_static("keep-alive, X-Of-Hop, 3gpp-Sbi-Lci"));
             headers.insert("x-of-hop", HeaderValue::from_static("1"));
+            headers.insert("3gpp-sbi-lci", HeaderValue::from_static("1"));
             location
                 .into_iter()
                 .for_each(|location| drop(headers.insert(LOCATION, HeaderValue::from_static(location))));
@@ -82,6 +85,7 @@ mod tests {
             (&chosen["retry-after"], &chosen[VIA], chosen.get(CONNECTION), chosen.get("x-of-hop")),
             (&HeaderValue::from_static("3"), &HeaderValue::from_static("2.0 SCP-1"), None, None)
         );
+        assert!(chosen.contains_key("3gpp-sbi-lci"), "it is said from end to end");
         let named = passed(Some("http://other/9"), false);
         assert_eq!(
             (&named[LOCATION], named.get(PRODUCER_ID)),

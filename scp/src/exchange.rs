@@ -7,8 +7,8 @@ use crate::passing::{Passing, authority, place_of, target_at, uri_at};
 use crate::path::pass;
 use crate::route::is_routing;
 use http::Uri;
-use http::header::{HOST, LOCATION};
-use sbi::client::{Forwarded, Lane, MAX_PEERS, NoAnswer, Settling};
+use http::header::HOST;
+use sbi::client::{Forwarded, Lane, MAX_PEERS, NoAnswer, Settling, location_in};
 use sbi::event::{Facts, Kind};
 use sbi::header::{Restamped, Timing};
 use sbi::nrf::Producer;
@@ -126,7 +126,7 @@ impl Forwarder {
     fn tell_late(&self, passing: &Passing, facts: Facts, mut late: Answered) {
         let target = facts.uri.as_deref().unwrap_or_default().to_owned();
         let head = &late.answer.head;
-        let location = head.headers.get(LOCATION).and_then(|value| value.to_str().ok());
+        let location = location_in(&head.headers);
         let status = head.status.as_u16();
         let what = format!("{status} comes too late; Location: {}", location.unwrap_or("none"));
         self.party.emit(Kind::ResponseLate, facts.status(status).detail(what));

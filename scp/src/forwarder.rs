@@ -9,7 +9,6 @@ use crate::route::Route;
 use crate::scp::Scp;
 use crate::unanswered::Unanswered;
 use http::HeaderValue;
-use http::header::LOCATION;
 use sbi::client::{Budget, Client, NoAnswer, Settling, location_in};
 use sbi::clock::Instant;
 use sbi::event::Kind;
@@ -29,7 +28,7 @@ use std::time::Duration;
 /// How long a client is believed to wait at most: what headers can say, and no longer (our choice).
 const MAX_WAIT: Duration = Duration::from_millis(99_999);
 
-/// How long an answer's body may stand still; then it is cut off.
+/// How long an answer's body may stand still; it is cut off then, or when it is looked at next, at most as long again.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Passes requests on, on one worker.
@@ -218,8 +217,7 @@ impl Forwarder {
 
     /// The SCP's actor hears whether the success reached its client.
     fn delivery(&self, passing: &Passing, answered: &mut Answered, uri: String) -> Delivery {
-        let headers = &answered.answer.head.headers;
-        let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let location = location_in(&answered.answer.head.headers).map(str::to_owned);
         let (request, method, path) =
             (passing.served.request, &passing.parts.method, passing.parts.uri.path());
         let name = format!("{request} {method} {path}, made at {}", location.as_ref().unwrap_or(&uri));

@@ -1,9 +1,9 @@
 //! `release_late` (our choice, not the standard's): what was made too late for its client is released.
 //!
 //! An SCP owns nothing, so it may release only what nobody else writes to meanwhile. A resource with a URI of its own is its
-//! client's or nobody's. At a fixed URI a newer write may have come, and a UDM answers a repeated subscription with the one that is
-//! there: each such request is numbered, by the one actor that keeps its URI, and only what the newest one made is released.
-//! What passes another SCP, or none, is not seen.
+//! client's or nobody's. At a fixed URI another write may have come, and a UDM answers a repeated subscription with the one that is
+//! there: such requests are counted, by the one actor that keeps their URI, and what one of them made is released only if no other
+//! was under way meanwhile, since nobody knows in which order they were carried out. What passes another SCP, or none, is not seen.
 
 use crate::scp::Scp;
 use actix::{Addr, Handler, Message, ResponseFuture};
@@ -12,9 +12,9 @@ use sbi::party::Served;
 use sbi::release::{Made, SlotKey};
 use std::sync::Arc;
 
-/// A write to a fixed URI leaves: its number, and whether no release is under way there.
+/// A write leaves to where others may write: whether no release is under way there.
 #[derive(Message)]
-#[rtype(result = "(u64, bool)")]
+#[rtype(result = "bool")]
 pub(crate) struct Begins {
     pub(crate) uri: Arc<str>,
     pub(crate) until: Instant,
@@ -23,16 +23,20 @@ pub(crate) struct Begins {
 /// It has ended, whatever came of it.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Ends {
-    uri: Arc<str>,
-    number: u64,
-}
+struct Ends(Arc<str>);
 
-/// A write to a fixed URI that has not ended.
+/// A write to where others may write that has not ended.
 pub(crate) struct Writing {
     uri: Arc<str>,
-    number: u64,
     keeper: Addr<Scp>,
+}
+
+/// The writes under way at one URI.
+#[derive(Default)]
+pub(crate) struct Writes {
+    running: usize,
+    /// Since the first of them began there was never more than one.
+    are_alone: bool,
 }
 
 impl Writing {
@@ -43,15 +47,15 @@ impl Writing {
         until: Instant,
     ) -> Result<Self, &'static str> {
         let begun = keeper.send(Begins { uri: uri.clone(), until }).await;
-        let (number, is_free) = begun.map_err(|_| "this SCP is stopping")?;
-        let writing = Writing { uri, number, keeper };
+        let is_free = begun.map_err(|_| "this SCP is stopping")?;
+        let writing = Writing { uri, keeper };
         if is_free { Ok(writing) } else { Err("what came too late for its client is being released there") }
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        self.keeper.do_send(Ends { uri: self.uri.clone(), number: self.number });
+        self.keeper.do_send(Ends(self.uri.clone()));
     }
 }
 
@@ -75,11 +79,11 @@ pub(crate) struct Unwanted(pub(crate) Creation);
 pub(crate) struct OnItsWay(pub(crate) Arc<str>, pub(crate) Creation);
 
 impl Scp {
-    /// Releases it, unless another has written there since.
+    /// Releases it, unless another may have written there meanwhile.
     pub(crate) fn release(&mut self, creation: Creation) {
-        let is_newest =
-            |writing: &Writing| self.writes.newest.get(&writing.uri).is_some_and(|n| *n == writing.number);
-        if creation.writing.as_ref().is_none_or(is_newest) {
+        let is_alone =
+            |writing: &Writing| self.writes.get(&writing.uri).is_some_and(|writes| writes.are_alone);
+        if creation.writing.as_ref().is_none_or(is_alone) {
             let Creation { made, served, target, location, .. } = &creation;
             self.shard.ledger.release_unwanted(made.clone(), *served, target, location.as_deref());
         }
@@ -87,14 +91,14 @@ impl Scp {
 }
 
 impl Handler<Begins> for Scp {
-    type Result = ResponseFuture<(u64, bool)>;
+    type Result = ResponseFuture<bool>;
 
     fn handle(&mut self, begins: Begins, _: &mut Self::Context) -> Self::Result {
-        self.writes.last += 1;
-        let number = self.writes.last;
-        self.writes.newest.insert(begins.uri.clone(), number);
+        let writes = self.writes.entry(begins.uri.clone()).or_default();
+        writes.running += 1;
+        writes.are_alone = writes.running == 1;
         let ledger = self.shard.ledger.clone();
-        Box::pin(async move { (number, ledger.yield_slot(SlotKey::Uri(begins.uri), begins.until).await) })
+        Box::pin(async move { ledger.yield_slot(SlotKey::Uri(begins.uri), begins.until).await })
     }
 }
 
@@ -102,8 +106,10 @@ impl Handler<Ends> for Scp {
     type Result = ();
 
     fn handle(&mut self, ends: Ends, _: &mut Self::Context) {
-        if self.writes.newest.get(&ends.uri) == Some(&ends.number) {
-            self.writes.newest.remove(&ends.uri);
+        let Some(writes) = self.writes.get_mut(&ends.0) else { return };
+        writes.running -= 1;
+        if writes.running == 0 {
+            self.writes.remove(&ends.0);
         }
     }
 }

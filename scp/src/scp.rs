@@ -1,7 +1,7 @@
 //! The SCP's actor.
 
 use crate::forwarder::Forwarder;
-use crate::late::Creation;
+use crate::late::{Creation, Writes};
 use actix::{Actor, Context, Handler, MessageResult};
 use actix_web::web;
 use futures_util::future::LocalBoxFuture;
@@ -22,17 +22,10 @@ pub struct Config {
 pub struct Scp {
     pub(crate) shard: Shard,
     config: Config,
-    /// Writes to fixed URIs, if late ones are released.
-    pub(crate) writes: Writes,
+    /// Where others may write too, if late ones are released: what is under way there.
+    pub(crate) writes: BTreeMap<Arc<str>, Writes>,
     /// What was made for answers of these names.
     pub(crate) on_their_way: BTreeMap<Arc<str>, Creation>,
-}
-
-/// Writes to fixed URIs that have not ended.
-#[derive(Default)]
-pub(crate) struct Writes {
-    pub(crate) last: u64,
-    pub(crate) newest: BTreeMap<Arc<str>, u64>,
 }
 
 impl Actor for Scp {
@@ -47,7 +40,7 @@ impl Nf for Scp {
     const APIS: &'static [&'static str] = &[];
 
     fn new(shard: Shard, config: Config, _: &mut Context<Self>) -> Self {
-        Scp { shard, config, writes: Writes::default(), on_their_way: BTreeMap::new() }
+        Scp { shard, config, writes: BTreeMap::new(), on_their_way: BTreeMap::new() }
     }
 
     fn routes(_: &mut web::ServiceConfig) {}

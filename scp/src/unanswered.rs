@@ -17,9 +17,7 @@ impl Unanswered {
     pub(crate) fn own(cause: Cause, detail: impl Into<String>) -> Self {
         ProblemDetails::new(cause, detail).into()
     }
-}
 
-impl Unanswered {
     /// Whether the target could not be reached, and nobody has seen the request: another one may serve it.
     pub(crate) fn may_be_repeated(&self) -> bool {
         matches!(self, Unanswered::Problem(problem, PassedOn { progress: Progress::No, .. })

@@ -270,3 +270,49 @@ async fn who_is_bound_serves_what_its_target_cannot() {
     assert_504(&unbound, false, "TARGET_NF_NOT_REACHABLE");
     lab.stop().await;
 }
+
+/// The order in which two writes begin is not the one in which they are carried out.
+#[actix::test]
+async fn with_release_late_an_older_write_that_was_carried_out_later_is_not_hit() {
+    let (lab, stub) = (releasing_scp().start().await, Stub::start().await);
+    let (first, second) = (Gate::closed(), Gate::closed());
+    stub.once("PUT", "/smf-registrations/5", Reply::json(200, &json!({})).behind(&first));
+    let older = call(&lab, Method::PUT, &stub, REGISTRATION);
+    let newer = async {
+        stub.wait("PUT", "/smf-registrations/5").await;
+        stub.once("PUT", "/smf-registrations/5", Reply::json(201, &json!({})).behind(&second));
+        assert_504_t(&send(&lab, call(&lab, Method::PUT, &stub, REGISTRATION).pair(0, "200")).await, false);
+        first.open();
+    };
+    let (answer, ()) = tokio::join!(send(&lab, older), newer);
+    assert_eq!(answer.status, 200);
+    second.open();
+    lab.wait_for("the late answer", is("scp", Kind::ResponseLate)).await;
+    lab.settle().await;
+    assert_eq!(stub.count("DELETE", "/smf-registrations"), 0, "{:?}", stub.methods());
+}
+
+/// Its producer may answer it with the very subscription that is being released.
+#[actix::test]
+async fn with_release_late_a_repeated_subscription_waits_for_the_release() {
+    let (lab, stub) = (releasing_scp().start().await, Stub::start().await);
+    let (late, release) = (Gate::closed(), Gate::closed());
+    let created = || Reply::json(201, &json!({})).header("location", location(&stub));
+    stub.once("POST", "/sdm-subscriptions", created().behind(&late));
+    stub.on("DELETE", "/sdm-subscriptions/7", Reply::status(204).behind(&release));
+    late_create(&lab, &stub, Method::POST, SUBSCRIPTIONS, &late).await;
+    stub.wait("DELETE", "/sdm-subscriptions/7").await;
+    stub.once("POST", "/sdm-subscriptions", created());
+    let released = async {
+        let begun = || lab.count("scp", Kind::UpstreamSent) == 2;
+        while !begun() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(stub.count("POST", "/sdm-subscriptions"), 1, "it waits");
+        release.open();
+    };
+    let (answer, ()) = tokio::join!(send(&lab, call(&lab, Method::POST, &stub, SUBSCRIPTIONS)), released);
+    assert_eq!(answer.status, 201);
+    lab.settle().await;
+    assert_eq!(stub.methods(), ["POST", "DELETE", "POST"]);
+}

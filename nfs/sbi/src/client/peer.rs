@@ -11,7 +11,7 @@ use crate::goaway::{self, Goaway, Watched};
 use crate::local::LocalExec;
 use crate::net::{BoxIo, STREAM_WINDOW};
 use crate::party::Party;
-use crate::server::RequestBody;
+use crate::server::{MAX_HEADER_BYTES, RequestBody};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -210,6 +210,7 @@ impl Peer {
         let io = Watched::client(io, self.told(party, is_going_away.clone()));
         let handshake = Builder::new(LocalExec)
             .timer(TokioTimer::new())
+            .max_header_list_size(MAX_HEADER_BYTES as u32)
             // A body that nobody reads holds up no other.
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(STREAM_WINDOW * MAX_STREAMS as u32)

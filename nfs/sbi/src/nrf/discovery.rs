@@ -63,7 +63,8 @@ impl Query {
 
     /// A search with these parameters, as they are named in a query string.
     pub fn new<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>, service: &str) -> Self {
-        let parameters = parameters.into_iter().map(|(name, value)| format!("{name}={}", encoded(value)));
+        let parameters =
+            parameters.into_iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
         Query { parameters: parameters.collect::<Vec<_>>().join("&"), service: service.to_owned() }
     }
 }

@@ -160,7 +160,7 @@ impl Ledger {
             undo: Arc::new(made.undo),
             before: None,
             settle: None,
-            slot: made.has_fixed_uri.then(|| SlotKey::Uri(target.into())),
+            slot: made.may_be_anothers.then(|| SlotKey::Uri(target.into())),
             label: None,
             place: Place::Sent(target.into()),
             served: Rc::new(served),
@@ -179,7 +179,7 @@ impl Ledger {
         self.note(id, Fact::Created);
     }
 
-    /// Somebody else writes to a fixed URI: what is owed there is theirs now. Waits, at most until `until`, for a release that is
+    /// Somebody else writes to where a request was passed on to: what is owed there is theirs now. Waits, at most until `until`, for a release that is
     /// on its way, since it might hit what they write: whether it has ended.
     pub async fn yield_slot(&self, slot: SlotKey, until: Instant) -> bool {
         let Ok(_turn) = self.take(&slot, until).await else { return false };
