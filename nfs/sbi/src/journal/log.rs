@@ -23,6 +23,9 @@ const GRAIN: usize = 16;
 /// Ends a batch.
 const END: u8 = 0xa5;
 
+/// Stands where the first batch begins while the log is being cleared: what comes behind it counts no more. No [`Head`] is so.
+const CLEARING: [u8; GRAIN] = *b"being cleared \x1A\n";
+
 /// Says that a record goes.
 const GONE: u32 = u32::MAX;
 
@@ -68,15 +71,17 @@ impl Log {
         Ok(true)
     }
 
-    /// Makes room: what was in it is elsewhere by now. Who is killed meanwhile, or loses its power, leaves zeros where the first
-    /// batch began, which says that there is none: they reach the disk before the others leave.
+    /// Makes room: what was in it is elsewhere by now. Who is killed meanwhile, or loses its power, leaves [`CLEARING`], which
+    /// reaches the disk before anything leaves, and goes when all else has.
     pub(super) fn clear(&mut self) -> Result<(), StoreError> {
         self.end = LOG_BYTES;
         let used = used(&region(&*self.backend)?);
-        self.backend.write(HEAD_BYTES as u64, &[0; GRAIN])?;
+        self.backend.write(HEAD_BYTES as u64, &CLEARING)?;
         self.backend.sync_data()?;
-        self.backend.write(HEAD_BYTES as u64, &vec![0; used.saturating_sub(HEAD_BYTES)])?;
+        let behind = HEAD_BYTES + CLEARING.len();
+        self.backend.write(behind as u64, &vec![0; used.saturating_sub(behind)])?;
         self.backend.sync_data()?;
+        self.backend.write(HEAD_BYTES as u64, &[0; CLEARING.len()])?;
         self.end = HEAD_BYTES;
         Ok(())
     }
@@ -160,6 +165,9 @@ fn length(bytes: &[u8]) -> Result<u32, StoreError> {
 /// All that stands in a log, and where it ends. What was torn while it was written does not count.
 fn read(region: &[u8]) -> Result<(Batch, usize), StoreError> {
     let (mut records, mut at) = (Vec::new(), HEAD_BYTES);
+    if region.get(at..).is_some_and(|first| first.starts_with(&CLEARING)) {
+        return Ok((Batch::new(), at));
+    }
     while let Some(head) = region.get(at..).and_then(<[u8]>::first_chunk::<{ Head::BYTES }>) {
         if head.iter().all(|byte| *byte == 0) {
             break;
@@ -182,8 +190,7 @@ fn read(region: &[u8]) -> Result<(Batch, usize), StoreError> {
         read_records(bytes, &mut records).ok_or_else(|| damaged(at))?;
         at = after;
     }
-    // One that was being cleared begins with zeros, whatever comes then.
-    if at > HEAD_BYTES && used(region) > at { Err(damaged(at)) } else { Ok((newest(records), at)) }
+    if used(region) > at { Err(damaged(at)) } else { Ok((newest(records), at)) }
 }
 
 /// A record as it is then; `None` if it goes.

@@ -1,6 +1,6 @@
 //! One suite for every store, and what each of them survives.
 
-use super::log::LOG_BYTES;
+use super::log::{HEAD_BYTES, LOG_BYTES, Log};
 use super::*;
 use crate::env::Entropy;
 use crate::event::Kind;
@@ -171,6 +171,45 @@ fn what_a_killed_process_wrote_is_there() {
     let file = disk.clone();
     let mut store = LoggedStore::open(move || Ok(file.open()), Sync::Process).expect("opened");
     assert_eq!(values(&mut store), ["a"]);
+}
+
+/// At whatever step of its clearing the power goes: all is there that was in it, or nothing.
+#[test]
+fn a_log_that_was_being_cleared_is_whole_or_empty() {
+    for (seed, changes) in (0..40).flat_map(|seed| (0..5).map(move |changes| (seed, changes))) {
+        let disk = SimulatedDisk::new(Sync::Disk, Entropy::from_seed(seed));
+        let file = disk.open();
+        redb::StorageBackend::set_len(&file, LOG_BYTES as u64).expect("a log");
+        let mut log = Log::open(Box::new(file.clone())).expect("opened");
+        for n in 0..20 {
+            assert!(log.append(&Batch::from([put(n, &"x".repeat(600))])).expect("written"));
+        }
+        redb::StorageBackend::sync_data(&file).expect("on disk");
+        disk.lose_power_after(changes);
+        let cleared = log.clear();
+        disk.crash(Crash::Power);
+        let mut log = Log::open(Box::new(disk.open())).expect("readable");
+        let left = log.read().expect("readable").len();
+        assert!(left == 0 || left == 20 && cleared.is_err(), "seed {seed}, {changes} changes: {left} left");
+        log.clear().expect("cleared");
+        assert!(log.is_clear() && log.append(&Batch::from([put(1, "a")])).expect("written"));
+        assert_eq!(log.read().expect("readable").len(), 1);
+    }
+}
+
+/// A block of zeros where a log begins is no log that is empty.
+#[test]
+fn a_log_that_begins_with_zeros_is_damaged() {
+    let directory = Directory::new("zeros");
+    let path = journal_with_records(&directory, Sync::Process);
+    let whole = fs::read(&path).expect("read");
+    for zeros in [16, 512, 4_096] {
+        let mut bytes = whole.clone();
+        bytes[HEAD_BYTES..][..zeros].fill(0);
+        fs::write(&path, &bytes).expect("written");
+        assert!(matches!(why(&directory), Why::Damaged(_)), "{zeros} zeros");
+        assert_eq!(fs::read(&path).expect("read"), bytes, "it was changed");
+    }
 }
 
 fn journal_with_a_record(directory: &Path) -> PathBuf {
